@@ -1,0 +1,24 @@
+"""How wrong can the estimate be? One bound a file; to add one, add its line to BOUNDS."""
+
+from .base import Bound, Comparisons
+from .fixed_design import FixedDesign
+from .mixture import Mixture
+from .self_normalized import SelfNormalized
+from .worst_case import WorstCase
+
+BOUNDS: dict[str, type[Bound]] = {
+    "mixture": Mixture,
+    "self-normalized": SelfNormalized,
+    "worst-case": WorstCase,
+    "fixed-design": FixedDesign,
+}
+
+__all__ = [
+    "BOUNDS",
+    "Bound",
+    "Comparisons",
+    "FixedDesign",
+    "Mixture",
+    "SelfNormalized",
+    "WorstCase",
+]

@@ -1,0 +1,105 @@
+"""What every bound has, and small parts that several share."""
+
+from typing import ClassVar, Literal, Protocol, TypeAlias
+
+from ..arrays import FloatArray
+from ..errors import InvalidBound
+from ..least_squares import LeastSquares
+from ..problem import Problem
+
+Comparisons: TypeAlias = int | Literal["K", "K^2"]
+
+
+class Bound(Protocol):
+    """How wrong can the estimate be? A small frozen value, shared freely between explorers."""
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it holds when past rewards choose the next arm."""
+        ...
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        """Return the estimate, without data yet, whose error this bounds.
+
+        ridge: λ, or None for what suits the bound.
+        """
+        ...
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        """Return the half-width of the interval on each arm's gap to `leader`.
+
+        With probability at least 1 - δ, all of them hold at all times.
+        """
+        ...
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        """Return what has to be true for that, as sentences."""
+        ...
+
+
+class AdaptiveBound:
+    """Mark a bound that holds whatever the rule that chooses the arms."""
+
+    adaptive: ClassVar[bool] = True
+
+
+def noise_assumption(problem: Problem) -> str:
+    return (
+        "A pull of an arm with features x pays xᵀθ plus noise that, whatever came before, has "
+        f"mean 0 and is {problem.noise_scale:g}-sub-Gaussian."
+    )
+
+
+ADAPTIVE_ASSUMPTION = (
+    "Which rewards are told, and when, does not depend on rewards that have not been told."
+)
+
+
+def checked_comparisons(comparisons: Comparisons, bound: str) -> None:
+    """Raise unless `comparisons` is a positive whole number, "K" or "K^2"."""
+    if comparisons in ("K", "K^2"):
+        return
+    if isinstance(comparisons, bool) or not isinstance(comparisons, int) or comparisons < 1:
+        raise InvalidBound(
+            f'comparisons of {bound} must be a whole number from 1, "K" or "K^2"; '
+            f"got {comparisons!r}."
+        )
+
+
+def comparison_count(comparisons: Comparisons, problem: Problem) -> int:
+    """Return by how much δ is divided."""
+    if comparisons == "K":
+        return len(problem)
+    if comparisons == "K^2":
+        return len(problem) ** 2
+    return comparisons
+
+
+def ridge_of(ridge: float | None, default: float, bound: str) -> float:
+    """Return λ > 0, or raise."""
+    value = default if ridge is None else float(ridge)
+    if not 0 < value < float("inf"):
+        raise InvalidBound(
+            f"ridge (λ) must be a finite number above 0 for {bound}, which bounds the "
+            f"regularised estimate; got {ridge!r}. Mixture() bounds the estimate without ridge."
+        )
+    return value
+
+
+def no_ridge(ridge: float | None, bound: str) -> None:
+    """Raise if a ridge was asked for where there is none."""
+    if ridge is not None and ridge != 0:
+        raise InvalidBound(
+            f"{bound} bounds the plain least-squares estimate, so ridge must be 0 or left out; "
+            f"got {ridge!r}. SelfNormalized() takes a ridge."
+        )
+
+
+def norm_bound_of(problem: Problem, bound: str) -> float:
+    """Return S, or raise."""
+    if problem.norm_bound is None:
+        raise InvalidBound(
+            f"{bound} needs to know how long θ can be: pass norm_bound (S) to Problem. "
+            "Mixture() needs no such thing."
+        )
+    return problem.norm_bound

@@ -1,0 +1,62 @@
+"""The bound of Soare et al. for pulls fixed before any reward is seen."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import InvalidBound
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .base import Comparisons, checked_comparisons, comparison_count, no_ridge, noise_assumption
+
+
+@dataclass(frozen=True)
+class FixedDesign:
+    """Widths around plain least squares that hold at all n, for pulls fixed in advance.
+
+    Proposition 1 of Xu et al. (2018), after Soare et al. (2014). For a fixed design the estimated
+    gap is sub-Gaussian with scale R‖y‖, and shares 6/(π²n²) of δ pay for all times n:
+
+    constants="corrected":  R ‖y‖ √(2 log(π² n² κ / 6δ))
+    constants="printed":   2R ‖y‖ √(2 log(6 n² κ / π²δ)), with the constant inverted and a factor 2
+        that costs four times the samples; for reproducing published figures.
+
+    comparisons: κ, the number of intervals: "K^2" covers the gap of every ordered pair.
+    """
+
+    constants: Literal["corrected", "printed"] = "corrected"
+    comparisons: Comparisons = "K^2"
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked_comparisons(self.comparisons, "FixedDesign")
+        if self.constants not in ("corrected", "printed"):
+            raise InvalidBound(
+                f'constants of FixedDesign must be "corrected" or "printed"; got {self.constants!r}.'
+            )
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        no_ridge(ridge, "FixedDesign")
+        return LeastSquares(problem.coordinates)
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return the factor in front of ‖y‖."""
+        n = estimate.pulls
+        kappa = comparison_count(self.comparisons, problem)
+        if self.constants == "printed":
+            nats = math.log(6 * n**2 * kappa / (math.pi**2 * problem.delta))
+            return 2 * problem.noise_scale * math.sqrt(2 * nats)  # (2)
+        nats = math.log(math.pi**2 * n**2 * kappa / (6 * problem.delta))
+        return problem.noise_scale * math.sqrt(2 * nats)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return (
+            noise_assumption(problem),
+            "Which arm is pulled at which time was fixed before any reward was seen.",
+        )

@@ -1,0 +1,59 @@
+"""The closed form that the paper's bound never exceeds, with its factor √d."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .base import (
+    ADAPTIVE_ASSUMPTION,
+    AdaptiveBound,
+    Comparisons,
+    checked_comparisons,
+    comparison_count,
+    noise_assumption,
+    norm_bound_of,
+    ridge_of,
+)
+
+
+@dataclass(frozen=True)
+class WorstCase(AdaptiveBound):
+    """Widths ‖y‖·R√(d log(κ(1 + tL²/λ)/δ)) + √λ S, equation (4) of Xu et al. (2018).
+
+    Valid, and far wider than SelfNormalized: kept for comparison.
+
+    comparisons: κ, as in SelfNormalized.
+    """
+
+    comparisons: Comparisons = 1
+
+    def __post_init__(self) -> None:
+        checked_comparisons(self.comparisons, "WorstCase")
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        norm_bound_of(problem, "WorstCase")
+        return LeastSquares(problem.coordinates, ridge=ridge_of(ridge, 1.0, "WorstCase"))
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return the right-hand side of (4)."""
+        features = estimate.features
+        longest = float(np.einsum("kd,kd->k", features, features).max())  # L²
+        kappa = comparison_count(self.comparisons, problem)
+        s = norm_bound_of(problem, "WorstCase")
+        nats = math.log(kappa * (1 + estimate.pulls * longest / estimate.ridge) / problem.delta)
+        d = features.shape[1]
+        return problem.noise_scale * math.sqrt(d * nats) + math.sqrt(estimate.ridge) * s  # (4)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return (
+            noise_assumption(problem),
+            f"‖θ‖ is at most {problem.norm_bound:g}.",
+            ADAPTIVE_ASSUMPTION,
+        )

@@ -1,0 +1,71 @@
+"""What is proven, in words and as data."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .bounds import Bound
+from .problem import Problem
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """With probability at least 1 - `delta`, `arm` is within `gap_bound` of the best arm.
+
+    The bound behind it holds at all times at once, so a certificate may be asked for as often as
+    one likes, and looking at it to decide when to stop costs nothing.
+    """
+
+    arm: int
+    name: str
+    gap_bound: float  # infinite while nothing is proven
+    settled: bool  # gap_bound ≤ epsilon: the question is answered
+    epsilon: float
+    delta: float
+    pulls: int
+    bound: str
+    assumptions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        confidence = f"with probability at least {100 * (1 - self.delta):.10g} %"
+        if not math.isfinite(self.gap_bound):
+            claim = f"Nothing is proven yet: not every arm has been pulled ({self.pulls} pulls)."
+        elif self.settled and self.gap_bound == 0:
+            claim = f"No arm is better than {self.name}, {confidence} ({self.pulls} pulls)."
+        elif self.settled:
+            claim = (
+                f"{self.name} is within {self.gap_bound:.4g} of the best arm, {confidence} "
+                f"({self.pulls} pulls)."
+            )
+        else:
+            claim = (
+                f"Not settled after {self.pulls} pulls. So far {self.name} is within "
+                f"{self.gap_bound:.4g} of the best arm, {confidence}; to stop, that has to fall "
+                f"to ε = {self.epsilon:g}."
+            )
+        lines = [claim[0].upper() + claim[1:], f"By the bound {self.bound}, provided that:"]
+        return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data; an infinite gap bound becomes None."""
+        data = asdict(self) | {"assumptions": list(self.assumptions), "statement": str(self)}
+        if not math.isfinite(self.gap_bound):
+            data["gap_bound"] = None
+        return data
+
+
+def certify(
+    problem: Problem, bound: Bound, *, arm: int, margin: float, pulls: int, settled: bool
+) -> Certificate:
+    """Return what follows from `arm` being at most `margin` worse than any other arm."""
+    return Certificate(
+        arm=arm,
+        name=problem.name(arm),
+        gap_bound=max(0.0, margin),
+        settled=settled,
+        epsilon=problem.epsilon,
+        delta=problem.delta,
+        pulls=pulls,
+        bound=repr(bound),
+        assumptions=bound.assumptions(problem),
+    )

@@ -1,0 +1,35 @@
+"""Simulated worlds, one kind a file; to add one, add its line to ENVIRONMENTS."""
+
+from .base import Environment
+from .gaussian import Gaussian
+from .instances import (
+    INSTANCES,
+    Instance,
+    canonical,
+    outsider,
+    shared_doubt,
+    soare,
+    soare_tied,
+    sphere,
+)
+from .signed import Signed
+
+ENVIRONMENTS: dict[str, type[Environment]] = {
+    "gaussian": Gaussian,
+    "signed": Signed,
+}
+
+__all__ = [
+    "ENVIRONMENTS",
+    "INSTANCES",
+    "Environment",
+    "Gaussian",
+    "Instance",
+    "Signed",
+    "canonical",
+    "outsider",
+    "shared_doubt",
+    "soare",
+    "soare_tied",
+    "sphere",
+]

@@ -1,0 +1,40 @@
+"""What every simulated world has. θ lives here and nowhere else."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray
+from ..errors import InvalidEnvironment
+
+
+class Environment(Protocol):
+    """Pays a random reward for a pull."""
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean reward of each arm."""
+        ...
+
+    def pull(self, arm: int, rng: np.random.Generator) -> float:
+        """Return one reward of `arm`; all randomness comes from `rng`."""
+        ...
+
+
+class World:
+    """Arms, θ, and the means that follow; the noise is the subclass's."""
+
+    def __init__(self, arms: npt.ArrayLike, theta: npt.ArrayLike) -> None:
+        self.arms: FloatArray = np.array(arms, dtype=np.float64)
+        self.theta: FloatArray = np.array(theta, dtype=np.float64)
+        if self.arms.ndim != 2 or self.theta.shape != self.arms.shape[1:]:
+            raise InvalidEnvironment(
+                "arms must have shape (K, d) and θ shape (d,); got "
+                f"{self.arms.shape} and {self.theta.shape}."
+            )
+        if not (np.isfinite(self.arms).all() and np.isfinite(self.theta).all()):
+            raise InvalidEnvironment(
+                f"arms and θ must be finite; θ is {self.theta.tolist()}. Drop missing values."
+            )
+        self.means: FloatArray = self.arms @ self.theta

@@ -1,0 +1,25 @@
+"""Rewards xᵀθ plus Gaussian noise."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidEnvironment
+from .base import World
+
+
+class Gaussian(World):
+    """Pay xᵀθ + scale·N(0, 1).
+
+    >>> Gaussian([[1, 0], [0, 1]], theta=[1.0, 0.5]).means
+    array([1. , 0.5])
+    """
+
+    def __init__(self, arms: npt.ArrayLike, theta: npt.ArrayLike, *, scale: float = 1.0) -> None:
+        super().__init__(arms, theta)
+        if not 0 <= scale < np.inf:
+            raise InvalidEnvironment(f"scale must be finite and at least 0; got {scale!r}.")
+        self.scale = float(scale)
+
+    def pull(self, arm: int, rng: np.random.Generator) -> float:
+        """Return one reward of `arm`."""
+        return float(self.means[arm] + self.scale * rng.standard_normal())

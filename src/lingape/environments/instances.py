@@ -1,0 +1,117 @@
+"""Named instances: arms and a θ to find the best arm of.
+
+Each is a function that returns an Instance; to add one, add its line to INSTANCES.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import InvalidEnvironment
+from ..problem import Problem
+from .gaussian import Gaussian
+from .signed import Signed
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Arms, and the θ that an explorer is not told."""
+
+    name: str
+    arms: FloatArray
+    theta: FloatArray
+
+    def problem(self, **settings: Any) -> Problem:
+        """Return the problem as an explorer sees it; settings as for Problem.
+
+        S defaults to the length of θ, which only the paper's bounds look at.
+        """
+        settings.setdefault("norm_bound", float(np.linalg.norm(self.theta)) or None)
+        return Problem(self.arms, **settings)
+
+    def gaussian(self, *, scale: float = 1.0) -> Gaussian:
+        """Return the world with Gaussian noise."""
+        return Gaussian(self.arms, self.theta, scale=scale)
+
+    def signed(self) -> Signed:
+        """Return the world that pays ±1."""
+        return Signed(self.arms, self.theta)
+
+
+def soare(d: int = 5, angle: float = 0.01) -> Instance:
+    """d unit vectors and one at a small angle to the first, which is best (Section 7.1.1).
+
+    Arm 1 is best and arm d+1 barely worse; pulling arm 2 tells them apart fastest.
+    """
+    _at_least("d", d, 2)
+    nearly = np.zeros(d)
+    nearly[:2] = math.cos(angle), math.sin(angle)
+    theta = np.zeros(d)
+    theta[0] = 2.0
+    return Instance(f"soare({d}, {angle:g})", np.vstack([np.eye(d), nearly]), theta)
+
+
+def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
+    """The arms of `soare` with θ halfway between arms 1 and d+1: two exactly equal best arms.
+
+    With ε = 0 there is nothing to find: every answer claims a difference that is not there.
+    """
+    arms = soare(d, angle).arms
+    half = np.zeros(d)
+    half[:2] = math.cos(angle / 2), math.sin(angle / 2)
+    return Instance(f"soare_tied({d}, {angle:g})", arms, 2.0 * half)
+
+
+def canonical(d: int = 5, gap: float = 0.5) -> Instance:
+    """d unit vectors, the first better than all others by `gap` (Section 7.1.2)."""
+    _at_least("d", d, 2)
+    theta = np.zeros(d)
+    theta[0] = gap
+    return Instance(f"canonical({d}, {gap:g})", np.eye(d), theta)
+
+
+def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
+    """Arms and θ drawn uniformly from the unit sphere."""
+    _at_least("arms", arms, 2)
+    _at_least("d", d, 1)
+    points = np.random.default_rng(seed).standard_normal((arms + 1, d))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return Instance(f"sphere({arms}, {d}, {seed})", points[:-1], points[-1])
+
+
+def outsider() -> Instance:
+    """Three arms of which the worst is the one to pull (Section 1).
+
+    Arms 1 and 2 differ by 0.01 in the second feature alone, which arm 3 measures.
+    """
+    arms = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]])
+    return Instance("outsider", arms, np.array([2.0, 0.01]))
+
+
+def shared_doubt() -> Instance:
+    """Three arms of which two share what is uncertain (Section 5.2).
+
+    While the second feature's weight is in doubt arms 1 and 2 rise and fall together: the doubt
+    is about arm 3, although arm 2 looks better and has the longer interval.
+    """
+    arms = np.array([[-10.0, 10.0], [-9.0, 10.0], [-1.0, 0.0]])
+    return Instance("shared_doubt", arms, np.array([-1.0, 0.0]))
+
+
+INSTANCES: dict[str, Callable[..., Instance]] = {
+    "soare": soare,
+    "soare_tied": soare_tied,
+    "canonical": canonical,
+    "sphere": sphere,
+    "outsider": outsider,
+    "shared_doubt": shared_doubt,
+}
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise InvalidEnvironment(f"{name} must be a whole number from {least}; got {value!r}.")

@@ -1,0 +1,60 @@
+"""Every exception that lingape raises.
+
+LingapeError
+├── InvalidProblem     (ValueError)    the question itself cannot be asked
+├── InvalidArm         (ValueError)    no such arm
+├── InvalidReward      (ValueError)    not a finite number
+├── InvalidBound       (ValueError)    the bound does not fit the explorer or the problem
+├── InvalidEnvironment (ValueError)    a simulated world that cannot be
+├── InvalidState       (ValueError)    a saved state that does not hold together
+├── InvalidArgument    (ValueError)    any other argument outside its range
+├── DesignFailed       (RuntimeError)  a design problem was not solved to its tolerance
+├── ExplorationOver    (RuntimeError)  the answer is known; there is nothing left to ask
+└── MissingExtra       (ImportError)   an optional dependency is not installed
+
+Messages say the rule, the value that broke it, and the way out.
+"""
+
+
+class LingapeError(Exception):
+    """Base of every exception in this package."""
+
+
+class InvalidProblem(LingapeError, ValueError):
+    """The problem cannot be posed with these arms or settings."""
+
+
+class InvalidArm(LingapeError, ValueError):
+    """The arm is not one of the problem's arms."""
+
+
+class InvalidReward(LingapeError, ValueError):
+    """The reward is not a finite number."""
+
+
+class InvalidBound(LingapeError, ValueError):
+    """The confidence bound does not hold for, or lacks something from, its user."""
+
+
+class InvalidEnvironment(LingapeError, ValueError):
+    """The simulated world cannot exist as described."""
+
+
+class InvalidState(LingapeError, ValueError):
+    """The saved state is damaged, or was saved by something else."""
+
+
+class InvalidArgument(LingapeError, ValueError):
+    """An argument lies outside its range."""
+
+
+class DesignFailed(LingapeError, RuntimeError):
+    """A design problem was not solved to the tolerance asked for."""
+
+
+class ExplorationOver(LingapeError, RuntimeError):
+    """The explorer is done: it has an answer and no further question."""
+
+
+class MissingExtra(LingapeError, ImportError):
+    """An optional dependency is needed for this and is not installed."""

@@ -1,0 +1,322 @@
+"""The least-squares estimate of every arm's mean, kept up to date pull by pull.
+
+`counts` and `sums` are the whole truth: A = λI + Σ T_k x_k x_kᵀ and b = Σ_k sums_k x_k follow from
+them. Everything else is a cache, moved by a rank-one update at each pull and rebuilt from the
+truth at fixed times, so that no error accumulates.
+
+With c_k = x_kᵀA⁻¹x_a and s = 1 + c_a, pulling arm a for reward r does
+
+    x_kᵀθ̂     += c_k (r - x_aᵀθ̂) / s          means
+    ‖x_k‖²     -= c_k² / s                      variances, in the norm of A⁻¹
+    A⁻¹        -= (A⁻¹x_a)(A⁻¹x_a)ᵀ / s         inverse
+    log det A  += log s                         growth since the last rebuild
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .arrays import FloatArray, IntArray
+from .errors import InvalidReward, InvalidState
+
+# Up to this many multiplications a round, all gaps are recomputed directly; above, only those
+# that the cheap formula would get wrong.
+DIRECT = 20_000
+# ‖x - x'‖² from ‖x‖² + ‖x'‖² - 2x·x' loses digits when it is small beside its terms.
+CANCELLED = 1e-4
+# An update that divides by more than this cancels too many digits of the inverse: rebuild.
+STEEP = 1e4
+
+
+class Contrasts(NamedTuple):
+    """How well each arm's gap to one arm is known: for y = x_k - x_i,"""
+
+    variance: FloatArray  # ‖y‖² in the norm of A⁻¹; times R², the variance of the estimated gap
+    sensitivity: FloatArray | None  # ‖A⁻¹y‖²; only where the bound asks for it
+
+
+class LeastSquares:
+    """Estimate xᵀθ for every arm from pulls of any arms.
+
+    features: (K, r), spanning R^r.
+    ridge: λ; with 0 this is plain least squares, ready once the pulled arms span the space.
+    sensitivities: keep track of ‖A⁻¹x_k‖² too.
+    """
+
+    def __init__(
+        self, features: FloatArray, *, ridge: float = 0.0, sensitivities: bool = False
+    ) -> None:
+        count, rank = features.shape
+        self.features = features
+        self.ridge = ridge
+        self.counts: IntArray = np.zeros(count, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(count)
+        self.pulls = 0
+        self.ready = False
+        self._direct = count * rank * rank <= DIRECT
+        self._sensitivities = sensitivities
+        self._spread_tracked = sensitivities and not self._direct
+        self._clear()
+        if ridge > 0:
+            self.rebuild()
+
+    def _clear(self) -> None:
+        count, rank = self.features.shape
+        self.inverse: FloatArray = np.full((rank, rank), np.inf)  # A⁻¹
+        self.means: FloatArray = np.zeros(count)  # x_kᵀθ̂
+        self.variances: FloatArray = np.full(count, np.inf)  # ‖x_k‖² in the norm of A⁻¹
+        self.spread: FloatArray = np.full(count, np.inf)  # ‖A⁻¹x_k‖²
+        self.spectrum: FloatArray = np.zeros(rank)  # eigenvalues of V = A - λI at the rebuild
+        self.growth = 0.0  # log det A now minus then
+        self.rebuild_at = 0
+        self._leader = -1  # whose contrasts are kept, if anyone's
+        self._gap_variance: FloatArray = np.zeros(0)
+        self._gap_sensitivity: FloatArray = np.zeros(0)
+        self._log_det: float | None = None
+        self._ratios: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def log_det(self) -> float:
+        """Return log det A."""
+        if self._log_det is None:
+            self._log_det = float(np.log(self.spectrum + self.ridge).sum())
+        return self._log_det + self.growth
+
+    def log_det_ratios(self, scales: FloatArray) -> FloatArray:
+        """Return log det(I + V/λ) for each λ in `scales`, or a little more.
+
+        Between rebuilds it is the value at the last one plus the growth of log det A, which grows
+        at least as fast.
+        """
+        if self._ratios is None or self._ratios[0] is not scales:
+            self._ratios = scales, np.log1p(self.spectrum[:, None] / scales).sum(axis=0)
+        return self._ratios[1] + self.growth
+
+    @property
+    def fresh(self) -> bool:
+        """Return whether the caches were rebuilt at the last pull."""
+        return self.ready and self.growth == 0.0
+
+    def update(self, arm: int, reward: float) -> None:
+        """Learn that pulling `arm` paid `reward`."""
+        total = self.sums[arm] + reward
+        if not math.isfinite(total):
+            raise InvalidReward(
+                f"The rewards of an arm must have a finite sum; {self.sums[arm]!r} + {reward!r} "
+                "overflows. Measure rewards in larger units. Nothing was recorded."
+            )
+        first = not self.counts[arm]
+        self.counts[arm] += 1
+        self.sums[arm] = total
+        self.pulls += 1
+        if not self.ready:
+            if first and self._spans():
+                self.rebuild()
+            return
+        if self.pulls >= self.rebuild_at or (first and self.counts.all()):
+            self.rebuild()
+            return
+        features, inverse = self.features, self.inverse
+        h = inverse @ features[arm]
+        c = features @ h
+        s = 1.0 + float(c[arm])
+        if s > STEEP:
+            self.rebuild()
+            return
+        f = c / s
+        if not self._direct:
+            self._update_lengths(h, c, f, s)
+        c *= f
+        self.variances -= c
+        f *= reward - self.means[arm]
+        self.means += f
+        inverse -= np.multiply.outer(h, h / s)
+        self.growth += math.log(s)
+
+    def _update_lengths(self, h: FloatArray, c: FloatArray, f: FloatArray, s: float) -> None:
+        """Update what `contrasts` starts from when there are many arms.
+
+        A⁻¹y loses h yᵀh/s, so its squared length loses (yᵀh/s)(2 yᵀA⁻¹h - hᵀh yᵀh/s).
+        """
+        i = self._leader
+        if self._spread_tracked:
+            b = self.features @ (2.0 * (self.inverse @ h))
+            hh = float(h @ h)
+            if i >= 0:
+                f_y = f - f[i]
+                loss = b - b[i]
+                loss -= f_y * hh
+                loss *= f_y
+                self._gap_sensitivity -= loss
+            b -= f * hh
+            b *= f
+            self.spread -= b
+        if i >= 0:
+            c_y = c - c[i]
+            c_y *= c_y
+            c_y /= s
+            self._gap_variance -= c_y
+
+    def contrasts(self, leader: int) -> Contrasts:
+        """Return what is known about the gap between each arm and `leader`; not to be changed."""
+        features, inverse = self.features, self.inverse
+        if self._direct:
+            y = features - features[leader]
+            z = y @ inverse
+            variance = np.einsum("kd,kd->k", z, y)
+            return Contrasts(
+                variance, np.einsum("kd,kd->k", z, z) if self._sensitivities else None
+            )
+        if leader != self._leader:
+            self._compare_with(leader)
+        return Contrasts(
+            self._gap_variance, self._gap_sensitivity if self._spread_tracked else None
+        )
+
+    def _compare_with(self, leader: int) -> None:
+        """Compute the contrasts for a new leader, which further pulls keep up to date."""
+        features, inverse = self.features, self.inverse
+        h = inverse @ features[leader]
+        variance = features @ (-2.0 * h)
+        variance += self.variances
+        variance += self.variances[leader]
+        # A gap that small has both ends about equally long: two are twice one.
+        lost = variance < 2.0 * CANCELLED * self.variances[leader]
+        if self._spread_tracked:
+            sensitivity = features @ (inverse @ (-2.0 * h))
+            sensitivity += self.spread
+            sensitivity += self.spread[leader]
+            lost |= sensitivity < 2.0 * CANCELLED * self.spread[leader]
+        close = np.flatnonzero(lost)  # always the leader itself, rarely many others
+        y = features[close] - features[leader]
+        z = y @ inverse
+        variance[close] = np.einsum("kd,kd->k", z, y)
+        self._gap_variance = variance
+        if self._spread_tracked:
+            sensitivity[close] = np.einsum("kd,kd->k", z, z)
+            self._gap_sensitivity = sensitivity
+        self._leader = leader
+
+    def rebuild(self) -> None:
+        """Recompute every cache from `counts` and `sums`."""
+        features = self.features
+        gram = (features.T * self.counts) @ features
+        self.spectrum = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+        gram[np.diag_indices_from(gram)] += self.ridge
+        # A Cholesky factor keeps the small eigenvalues of a graded matrix that others round off.
+        root = np.linalg.inv(np.linalg.cholesky(gram))
+        self.inverse = root.T @ root
+        products = features @ self.inverse
+        self.means = products @ (features.T @ self.sums)
+        self.variances = np.einsum("kd,kd->k", products, features)
+        if self._spread_tracked:
+            self.spread = np.einsum("kd,kd->k", products, products)
+        self.growth = 0.0
+        self._leader = -1
+        self._log_det = self._ratios = None
+        self.rebuild_at = next_rebuild(self.pulls, len(features))
+        self.ready = True
+
+    def pretend(self, arm: int) -> None:
+        """Count a pull whose reward is not known yet: the design moves, the estimate does not.
+
+        A reward equal to its own prediction has a residual of 0, so it changes no mean.
+        """
+        self.update(arm, float(self.means[arm]) if self.ready else 0.0)
+
+    def copy(self) -> "LeastSquares":
+        """Return an independent copy that shares only the features."""
+        twin = object.__new__(LeastSquares)
+        twin.__dict__ = {
+            name: value.copy() if isinstance(value, np.ndarray) and name != "features" else value
+            for name, value in self.__dict__.items()
+        }
+        return twin
+
+    def _spans(self) -> bool:
+        pulled = self.features[self.counts > 0]
+        rank = self.features.shape[1]
+        return len(pulled) >= rank and int(np.linalg.matrix_rank(pulled)) == rank
+
+    def state(self) -> dict[str, Any]:
+        """Return the estimate as JSON-able data, caches included so that resuming is exact."""
+        caches = {name: getattr(self, name).tolist() for name in self._caches()}
+        return {
+            "counts": self.counts.tolist(),
+            "sums": self.sums.tolist(),
+            "rebuild_at": self.rebuild_at,
+            "growth": self.growth,
+            "leader": self._leader,
+            "caches": caches if self.ready else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a saved state, after checking that it holds together."""
+        count = len(self.features)
+        counts, sums = _array(state, "counts", (count,)), _array(state, "sums", (count,))
+        if (counts < 0).any() or (counts % 1 != 0).any() or (sums[counts == 0] != 0).any():
+            raise InvalidState(
+                "Saved counts must be whole and not negative, and an arm never pulled has no "
+                f"rewards; got counts {counts.tolist()[:10]} and sums {sums.tolist()[:10]} (the "
+                f"first ten). {_WAY_OUT}"
+            )
+        self.counts, self.sums = counts.astype(np.int64), sums
+        self.pulls = int(self.counts.sum())
+        if not isinstance(state, dict) or state.get("caches") is None:
+            return
+        if self.ridge == 0 and not self._spans():
+            raise InvalidState(f"The saved counts do not support the saved estimate. {_WAY_OUT}")
+        self.rebuild()
+        log_det = self.log_det
+        leader = _array(state, "leader", ())
+        if not (leader == -1 or leader in range(count)):
+            raise InvalidState(f"The saved leader {leader} is not an arm. {_WAY_OUT}")
+        if leader >= 0:
+            self._compare_with(int(leader))
+        for name in self._caches():
+            fresh = getattr(self, name)
+            saved = _array(state["caches"], name, fresh.shape)
+            # The spectrum is as old as the last rebuild, and checked through the determinant.
+            if name != "spectrum" and _differ(saved, fresh):
+                raise InvalidState(f"The saved {name} do not follow from the counts. {_WAY_OUT}")
+            setattr(self, name, saved)
+        self._log_det = self._ratios = None
+        self.growth = float(_array(state, "growth", ()))
+        self.rebuild_at = int(_array(state, "rebuild_at", ()))
+        if not self.spectrum.min() >= 0 or abs(self.log_det - log_det) > 1e-6 * (1 + abs(log_det)):
+            raise InvalidState(f"The saved spectrum does not follow from the counts. {_WAY_OUT}")
+
+    def _caches(self) -> tuple[str, ...]:
+        """Return the names of the caches in use."""
+        spread = ("spread",) if self._spread_tracked else ()
+        gaps = ("_gap_variance",) if self._leader >= 0 else ()
+        both = ("_gap_sensitivity",) if gaps and spread else ()
+        return ("inverse", "means", "variances", "spectrum", *spread, *gaps, *both)
+
+
+_WAY_OUT = "Restore an undamaged copy, or tell the logged rewards to a new explorer."
+
+
+def next_rebuild(pulls: int, arms: int) -> int:
+    """Return the pull count at which caches built now are rebuilt."""
+    return pulls + max(64, pulls // 64, arms // 16)
+
+
+def _array(state: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
+    try:
+        array = np.array(state[name], dtype=np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError) as reason:
+        raise InvalidState(
+            f"The saved state has no usable {name!r} ({reason!r}). {_WAY_OUT}"
+        ) from None
+    if array.shape != shape or not np.isfinite(array).all():
+        raise InvalidState(
+            f"The saved {name!r} must be finite, of shape {shape}; got shape {array.shape}. "
+            f"{_WAY_OUT}"
+        )
+    return array
+
+
+def _differ(saved: FloatArray, fresh: FloatArray) -> bool:
+    return bool(np.abs(saved - fresh).max() > 1e-6 * np.abs(fresh).max() + 1e-300)

@@ -1,0 +1,263 @@
+"""What the agent is told: the arms, the noise, and what counts as an answer.
+
+All checks of user input happen here, so that the rest of the code may assume good input.
+"""
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .arrays import FloatArray, IntArray
+from .errors import InvalidArm, InvalidProblem
+
+# Squares of features are summed, so features outside this range would over- or underflow.
+LARGEST, SMALLEST = 1e100, 1e-100
+# A direction this much thinner than the widest one is lost in rounding when it is squared.
+THINNEST = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Find an arm within `epsilon` of the best with probability at least 1 - `delta`.
+
+    arms: one row of features per arm, anything array-like of shape (K, d).
+    noise_scale: R; rewards deviate from their mean by R-sub-Gaussian noise. A standard deviation
+        for Gaussian rewards, half the range for bounded ones (so 1 for rewards of ±1).
+    norm_bound: S with ‖θ‖ ≤ S. Only the paper's bounds need it.
+    epsilon: how far from the best arm the answer may be; 0 asks for the best itself.
+    delta: the probability with which the answer may be wrong.
+    names: one name per arm, used in certificates and messages.
+
+    >>> problem = Problem([[1, 0], [0, 1]], names=["control", "variant"])
+    >>> problem.name(1)
+    'variant'
+    """
+
+    arms: FloatArray
+    noise_scale: float = 1.0
+    norm_bound: float | None = None
+    epsilon: float = 0.0
+    delta: float = 0.05
+    names: tuple[str, ...] | None = None
+
+    def __init__(
+        self,
+        arms: npt.ArrayLike,
+        *,
+        noise_scale: float = 1.0,
+        norm_bound: float | None = None,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        values = dict(
+            arms=_checked_arms(arms),
+            noise_scale=_number("noise_scale", "R", noise_scale),
+            norm_bound=None if norm_bound is None else _number("norm_bound", "S", norm_bound),
+            epsilon=_number("epsilon", "ε", epsilon, zero=True),
+            delta=_checked_delta(delta),
+        )
+        values["names"] = _checked_names(names, len(values["arms"]))  # type: ignore[arg-type]
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        """Return K, the number of arms."""
+        return len(self.arms)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return np.array_equal(self.arms, other.arms) and self._settings() == other._settings()
+
+    def __hash__(self) -> int:
+        return hash((self.arms.tobytes(), self._settings()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Problem":
+        return self  # immutable
+
+    def __repr__(self) -> str:
+        k, d = self.arms.shape
+        extra = "" if self.norm_bound is None else f", norm_bound={self.norm_bound:g}"
+        return (
+            f"Problem({k} arms in {d} dimensions, noise_scale={self.noise_scale:g}{extra}, "
+            f"epsilon={self.epsilon:g}, delta={self.delta:g})"
+        )
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (self.noise_scale, self.norm_bound, self.epsilon, self.delta, self.names)
+
+    def name(self, arm: int) -> str:
+        """Return what to call an arm in a sentence."""
+        return f"arm {arm}" if self.names is None else self.names[arm]
+
+    def check_arm(self, arm: Any) -> int:
+        """Return the arm as an int, or raise InvalidArm."""
+        try:
+            index = operator.index(arm)
+        except TypeError:
+            index = -1
+        if not 0 <= index < len(self.arms):
+            raise InvalidArm(
+                f"An arm is a whole number from 0 to {len(self.arms) - 1} (its row among the "
+                f"{len(self.arms)} arms); got {arm!r}. Nothing was recorded."
+            )
+        return index
+
+    @cached_property
+    def twins(self) -> IntArray:
+        """For each arm the first arm with exactly the same features: their gap is known to be 0."""
+        _, first, group = np.unique(self.arms, axis=0, return_index=True, return_inverse=True)
+        return _read_only(first.astype(np.int64)[group.reshape(-1)])
+
+    @cached_property
+    def coordinates(self) -> FloatArray:
+        """The arms in an orthonormal basis of their span, shape (K, rank).
+
+        Norms, inner products, means and λI are the same there as in the space given, so every
+        algorithm may work here. The arms themselves when they span the space.
+        """
+        if self.rank == self.arms.shape[1]:
+            return self.arms
+        basis = np.linalg.svd(self.arms, full_matrices=False)[2][: self.rank]
+        return _read_only(np.ascontiguousarray(self.arms @ basis.T))
+
+    @cached_property
+    def rank(self) -> int:
+        """The dimension of the span of the arms."""
+        return self.orthonormal.shape[1]
+
+    @cached_property
+    def orthonormal(self) -> FloatArray:
+        """An orthonormal basis of the columns of `arms`, shape (K, rank)."""
+        scale = np.abs(self.arms).max(axis=0)
+        scaled = self.arms / np.where(scale > 0, scale, 1.0)  # units of a feature are arbitrary
+        left, values, _ = np.linalg.svd(scaled, full_matrices=False)
+        rank = int(np.sum(values > values[0] * max(scaled.shape) * np.finfo(float).eps))
+        if values[rank - 1] < THINNEST * values[0]:
+            raise InvalidProblem(
+                "Features must be independent or exactly dependent, but one direction is only "
+                f"{values[rank - 1] / values[0]:.1e} as wide as the widest, too thin to be told "
+                "from rounding. Drop or rescale the features that nearly repeat others."
+            )
+        return np.ascontiguousarray(left[:, :rank])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as JSON-able data; `Problem(**data)` gives it back."""
+        return {
+            "arms": self.arms.tolist(),
+            "noise_scale": self.noise_scale,
+            "norm_bound": self.norm_bound,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "names": None if self.names is None else list(self.names),
+        }
+
+
+def _read_only(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
+def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
+    try:
+        array = np.array(arms, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as reason:
+        raise InvalidProblem(
+            f"Arms must be a table of real numbers, one row per arm; got {_glimpse(arms)} "
+            f"({reason}). Encode categories as numbers and give every arm the same features."
+        ) from reason
+    if np.iscomplexobj(np.asarray(arms)):
+        raise InvalidProblem(
+            "Arms must have real features; got complex ones. Split them into real and imaginary."
+        )
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidProblem(
+            f"Arms must have shape (K, d), one row per arm; got shape {array.shape}. "
+            "For a single feature use shape (K, 1)."
+        )
+    if len(array) < 2:
+        raise InvalidProblem(
+            f"There must be at least 2 arms to choose from; got {len(array)}. "
+            "If your arms are columns, pass the transpose."
+        )
+    if not np.isfinite(array).all():
+        k, m = np.argwhere(~np.isfinite(array))[0]
+        raise InvalidProblem(
+            f"Features must be finite; arm {k} has {array[k, m]} in column {m}. "
+            "Fill in or drop missing values first."
+        )
+    size = np.abs(array).max()
+    if size == 0:
+        raise InvalidProblem(
+            "Features must not all be zero: every arm would pay 0 whatever θ is. "
+            "With no features to go by, use one indicator per arm (numpy.eye(K))."
+        )
+    if not SMALLEST <= size <= LARGEST:
+        raise InvalidProblem(
+            f"The largest feature must lie between {SMALLEST:g} and {LARGEST:g} in size, or its "
+            f"square is lost; got {size:g}. Measure the features in other units."
+        )
+    array: FloatArray = _read_only(array)
+    return array
+
+
+def _number(name: str, symbol: str, value: Any, *, zero: bool = False) -> float:
+    rule = "at least 0" if zero else "above 0"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise InvalidProblem(
+            f"{name} ({symbol}) must be a finite number {rule}; got {value!r}. {_ADVICE[name]}"
+        )
+    return number
+
+
+_ADVICE = {
+    "noise_scale": "Use the noise's standard deviation, or half the range of bounded rewards.",
+    "norm_bound": "Use an upper bound on the length of θ, or leave it out: Mixture needs none.",
+    "epsilon": "Use 0 to ask for the best arm itself, more to accept one that close to it.",
+}
+
+
+def _checked_delta(delta: Any) -> float:
+    try:
+        number = float(delta)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < 1:
+        raise InvalidProblem(
+            f"delta (δ) must lie strictly between 0 and 1; got {delta!r}. It is the chance of a "
+            "wrong answer: 0.05 asks for 95 % confidence."
+        )
+    return number
+
+
+def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise InvalidProblem(f"names must be a sequence of {count} names; got one, {names!r}.")
+    checked = tuple(str(name) for name in names)
+    if len(checked) != count:
+        raise InvalidProblem(
+            f"There must be one name per arm, {count}; got {len(checked)}. "
+            "Leave names out to number the arms."
+        )
+    if len(set(checked)) < count:
+        twice = next(name for name in checked if checked.count(name) > 1)
+        raise InvalidProblem(f"Names must differ; {twice!r} appears more than once.")
+    return checked
+
+
+def _glimpse(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
