@@ -218,6 +218,13 @@ class LeastSquares:
         self.rebuild_at = next_rebuild(self.pulls, len(features))
         self.ready = True
 
+    def load(self, counts: IntArray, sums: FloatArray) -> None:
+        """Replace the data, and rebuild."""
+        self.counts, self.sums = counts.copy(), sums.copy()
+        self.pulls = int(counts.sum())
+        if self.ridge > 0 or self._spans():
+            self.rebuild()
+
     def pretend(self, arm: int) -> None:
         """Count a pull whose reward is not known yet: the design moves, the estimate does not.
 

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
+from ..kernels.world import GAUSSIAN, CompiledWorld
 from .base import World
 
 
@@ -23,3 +24,7 @@ class Gaussian(World):
     def pull(self, arm: int, rng: np.random.Generator) -> float:
         """Return one reward of `arm`."""
         return float(self.means[arm] + self.scale * rng.standard_normal())
+
+    def compiled(self) -> CompiledWorld:
+        """Return this world for the compiled lane."""
+        return CompiledWorld(GAUSSIAN, self.means, self.scale)

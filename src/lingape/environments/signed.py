@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
+from ..kernels.world import SIGNED, CompiledWorld
 from .base import World
 
 
@@ -26,3 +27,7 @@ class Signed(World):
     def pull(self, arm: int, rng: np.random.Generator) -> float:
         """Return one reward of `arm`."""
         return 1.0 if 2.0 * rng.random() - 1.0 < self.means[arm] else -1.0
+
+    def compiled(self) -> CompiledWorld:
+        """Return this world for the compiled lane."""
+        return CompiledWorld(SIGNED, self.means, 0.0)

@@ -6,19 +6,29 @@ equations; docs/notation.md pairs its symbols with the names used here.
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..bounds import BOUNDS, Bound, Mixture
 from ..certificate import Certificate, certify
-from ..errors import ExplorationOver, InvalidArgument, InvalidBound, InvalidReward, InvalidState
+from ..errors import (
+    ExplorationOver,
+    InvalidArgument,
+    InvalidBound,
+    InvalidReward,
+    InvalidState,
+    MissingExtra,
+)
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PULLS, PullRule, greedy
 from ..registry import describe, revive
 from ..ties import LEADER, RIVAL, first_max
+
+if TYPE_CHECKING:
+    from ..kernels.lane import Lane
 
 
 class Contest(NamedTuple):
@@ -196,6 +206,32 @@ class LinGapE:
     def _twins_of(self, arm: int) -> IntArray | int:
         twins = self.problem.twins
         return arm if self._all_distinct else np.flatnonzero(twins == twins[arm])
+
+    def compiled(self) -> "Lane | None":
+        """Return a compiled lane that goes on from here, if there is one for these parts.
+
+        Raises MissingExtra without numba. `adopt` takes the lane's data back.
+        """
+        try:
+            from ..kernels.lane import Lane
+        except ImportError as reason:
+            raise MissingExtra(
+                "The compiled lane needs numba, which is not installed: "
+                "pip install 'lingape[sim]', or use lane='plain'."
+            ) from reason
+        if self.done or not Lane.serves(self.bound, self.pull):
+            return None
+        return Lane(self.problem, self.bound, self.pull, self.estimate)
+
+    def adopt(self, lane: "Lane") -> None:
+        """Take over what a compiled lane was paid, as if it had been told."""
+        self.estimate.load(lane.counts, lane.sums)
+        if not self.estimate.counts.all():
+            return
+        self._contest = self._closest_contest(self.estimate)
+        if lane.settled:
+            self._contest = Contest(*lane.contest)
+            self._verdict = self._certify(settled=True)
 
     def state(self) -> dict[str, Any]:
         """Return everything needed to go on later, as JSON-able data."""

@@ -1,0 +1,24 @@
+"""Compile functions with numba where it is installed."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile on first use, and keep the machine code on disk where a place for it can be written.
+
+    No fastmath: it reorders sums, and the compiled lane has to play the pulls of the plain one.
+    """
+    try:
+        return numba.njit(cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        return numba.njit(error_model="numpy")(function)  # type: ignore[no-any-return]
+
+
+def inlined(function: F) -> F:
+    """Compile into each caller."""
+    return numba.njit(inline="always", error_model="numpy")(function)  # type: ignore[no-any-return]

@@ -1,0 +1,176 @@
+"""Drive the compiled loop of kernels/lingape.py with the parts of an explorer."""
+
+import math
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bounds import Bound, Mixture, SelfNormalized, WorstCase
+from ..bounds.base import comparison_count, norm_bound_of
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from ..pulls import PullRule, Tracking, greedy
+from . import lingape as kernel
+from .world import CompiledWorld
+
+# All K rows are kept while that is cheaper than computing the few that are needed; else so many.
+ROWS = 4
+
+
+class Lane:
+    """A run of LinGapE in compiled code, which starts from the data in `estimate`."""
+
+    def __init__(
+        self, problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares
+    ) -> None:
+        self._pull = pull
+        self._arena = _arena(problem, bound, pull, estimate)
+        self._book = _book(self._arena, estimate)
+        self._mixes = _no_mixes(16, estimate.features.shape[1])
+        self._known = 0
+        self.settled = False
+
+    @staticmethod
+    def serves(bound: Bound, pull: PullRule) -> bool:
+        """Return whether there is a compiled lane for these parts."""
+        return type(bound) in _KINDS and (pull is greedy or type(pull) is Tracking)
+
+    @property
+    def pulls(self) -> int:
+        return int(self._book.clock[kernel.PULLS])
+
+    @property
+    def counts(self) -> IntArray:
+        return self._book.counts
+
+    @property
+    def sums(self) -> FloatArray:
+        return self._book.sums
+
+    @property
+    def contest(self) -> tuple[int, int, float]:
+        """Leader, rival and margin at the last stop."""
+        clock, margin = self._book.clock, self._book.gauge[kernel.MARGIN]
+        return int(clock[kernel.LEADING]), int(clock[kernel.RIVALLING]), float(margin)
+
+    def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
+        """Play on until settled or `until` pulls."""
+        while True:
+            status = kernel.advance(self._arena, self._book, self._mixes, world, rng, until)
+            if status != kernel.NEEDS_MIX:
+                self.settled = status == kernel.SETTLED
+                return
+            self._add_mix(*self.contest[:2])
+
+    def _add_mix(self, leader: int, rival: int) -> None:
+        """Solve for the proportions of a pair that the compiled loop has not met before."""
+        assert isinstance(self._pull, Tracking)
+        if 2 * (self._known + 1) > len(self._mixes.keys):
+            self._grow()
+        p = self._pull.mix(self._arena.features, leader, rival).proportions
+        support = np.flatnonzero(p)
+        self._insert(min(leader, rival) * len(p) + max(leader, rival), support, p[support])
+        self._known += 1
+
+    def _insert(self, key: int, support: IntArray, proportions: FloatArray) -> None:
+        mixes, size = self._mixes, len(support)
+        slot = key % len(mixes.keys)
+        while mixes.keys[slot] >= 0:
+            slot = (slot + 1) % len(mixes.keys)
+        mixes.keys[slot], mixes.sizes[slot] = key, size
+        mixes.support[slot, :size], mixes.proportions[slot, :size] = support, proportions
+
+    def _grow(self) -> None:
+        old = self._mixes
+        self._mixes = _no_mixes(2 * len(old.keys), old.support.shape[1])
+        for slot in np.flatnonzero(old.keys >= 0):
+            size = old.sizes[slot]
+            self._insert(
+                int(old.keys[slot]), old.support[slot, :size], old.proportions[slot, :size]
+            )
+
+
+_KINDS: dict[type, int] = {
+    SelfNormalized: kernel.SELF_NORMALIZED,
+    WorstCase: kernel.WORST_CASE,
+    Mixture: kernel.MIXTURE,
+}
+
+
+def _arena(
+    problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares
+) -> kernel.Arena:
+    x, ridge = estimate.features, estimate.ridge
+    if isinstance(bound, Mixture):
+        constants = np.array([math.log(bound.scales / problem.delta)])
+        grid = bound.grid
+    else:
+        assert isinstance(bound, SelfNormalized | WorstCase)
+        kappa = comparison_count(bound.comparisons, problem)
+        s = norm_bound_of(problem, type(bound).__name__)
+        longest = float(np.einsum("kd,kd->k", x, x).max())
+        constants = np.array(
+            [
+                math.log(kappa / problem.delta),
+                math.sqrt(ridge) * s,
+                longest / ridge,
+                x.shape[1] * math.log(ridge),
+            ]
+        )
+        grid = np.zeros(0)
+    return kernel.Arena(
+        features=np.array(x),
+        columns=np.array(x.T, order="C"),
+        twins=np.array(problem.twins),
+        epsilon=problem.epsilon,
+        noise_scale=problem.noise_scale,
+        ridge=ridge,
+        bound=_KINDS[type(bound)],
+        constants=constants,
+        grid=grid,
+        tracking=type(pull) is Tracking,
+    )
+
+
+def _book(arena: kernel.Arena, estimate: LeastSquares) -> kernel.Book:
+    count, d = arena.features.shape
+    rows = count if count <= 4 * d else ROWS
+    rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
+    clock = np.zeros(5, dtype=np.int64)
+    clock[kernel.PULLS] = estimate.pulls
+    return kernel.Book(
+        counts=estimate.counts.copy(),
+        sums=estimate.sums.copy(),
+        means=np.zeros(count),
+        variances=np.zeros(count),
+        spread=np.zeros(count),
+        inverse=np.zeros((d, d)),
+        products=np.zeros((count, d)),
+        factor=np.zeros((d, d)),
+        gram=np.zeros((d, d)),
+        row_of=np.full(count, -1, dtype=np.int64),
+        owner=np.full(rows, -1, dtype=np.int64),
+        used=np.zeros(rows, dtype=np.int64),
+        cross=np.zeros((rows, count)),
+        cross2=np.zeros((rows2, count)),
+        gap_variance=np.zeros((rows, count)),
+        gap_sensitivity=np.zeros((rows2, count)),
+        log_dets=np.zeros(scales),
+        nats=np.zeros(scales),
+        c=np.zeros(count),
+        b=np.zeros(count),
+        scores=np.zeros(count),
+        h=np.zeros(d),
+        h2=np.zeros(d),
+        clock=clock,
+        gauge=np.zeros(3),
+    )
+
+
+def _no_mixes(slots: int, d: int) -> kernel.Mixes:
+    return kernel.Mixes(
+        keys=np.full(slots, -1, dtype=np.int64),
+        sizes=np.zeros(slots, dtype=np.int64),
+        support=np.zeros((slots, d), dtype=np.int64),
+        proportions=np.zeros((slots, d)),
+    )

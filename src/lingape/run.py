@@ -1,0 +1,209 @@
+"""Introduce an explorer to a simulated world, and see what comes of it."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from .arrays import IntArray
+from .certificate import Certificate
+from .environments import Environment
+from .errors import InvalidArgument, InvalidEnvironment, MissingExtra
+from .explorers import Explorer
+from .kernels.world import CompiledWorld
+
+Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
+Lane: TypeAlias = Literal["auto", "plain", "compiled"]
+Progress: TypeAlias = Callable[[Explorer, int], None]
+
+MAX_PULLS = 10_000_000
+# A compiled call cannot be interrupted, so it is asked for about this many seconds at a time.
+PATIENCE = 0.2
+
+
+class Ending(Enum):
+    """How a run ended."""
+
+    SETTLED = "settled"
+    LIMIT = "stopped at the pull limit"
+
+
+class Step(NamedTuple):
+    """One pull of a run."""
+
+    number: int  # from 1
+    arm: int
+    reward: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came of a run."""
+
+    arm: int  # the answer, or the best guess at the limit
+    pulls: int
+    counts: IntArray
+    ending: Ending
+    certificate: Certificate
+    true_gap: float  # how far the arm really is from the best one
+    correct: bool  # true_gap ≤ ε
+    seconds: float
+    lane: str  # "plain" or "compiled"
+
+    def __str__(self) -> str:
+        if self.ending is Ending.SETTLED:
+            return str(self.certificate)
+        return (
+            f"Stopped at the limit of {self.pulls} pulls. {self.certificate}\n"
+            "More pulls may settle it, but arms that tie are never told apart: "
+            "epsilon > 0 accepts any arm that close to the best."
+        )
+
+
+def play(
+    explorer: Explorer,
+    environment: Environment,
+    *,
+    seed: Seed = 0,
+    max_pulls: int = MAX_PULLS,
+) -> Iterator[Step]:
+    """Let the explorer pull until it is done or `max_pulls` are spent, one Step at a time."""
+    _check(explorer, environment, max_pulls)
+    rng = np.random.default_rng(seed)
+    for number in range(1, max_pulls + 1):
+        if explorer.done:
+            return
+        arm = explorer.ask()
+        reward = environment.pull(arm, rng)
+        explorer.tell(arm, reward)
+        yield Step(number, arm, reward)
+
+
+def run(
+    explorer: Explorer,
+    environment: Environment,
+    *,
+    seed: Seed = 0,
+    max_pulls: int = MAX_PULLS,
+    lane: Lane = "auto",
+    progress: Progress | None = None,
+) -> Result:
+    """Let the explorer pull until it is done or `max_pulls` are spent.
+
+    seed: of the noise; the same seed gives the same run, in either lane.
+    lane: "compiled" simulates in compiled code, a thousand times faster; "auto" does so where
+        explorer and environment have such a lane and numba is installed; "plain" asks and tells.
+    progress: called now and then with the explorer and the pulls so far.
+
+    >>> from lingape import LinGapE, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> run(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain").arm
+    0
+    """
+    _check(explorer, environment, max_pulls)
+    rng = np.random.default_rng(seed)
+    start = time.perf_counter()
+    before = int(explorer.counts.sum())
+    fast = _compiled_lane(explorer, environment, lane)
+    if fast is not None:
+        _race(*fast, rng, before + max_pulls, progress)
+    else:
+        last = start
+        for step in play(explorer, environment, seed=rng, max_pulls=max_pulls):
+            if progress is not None and (now := time.perf_counter()) - last > PATIENCE:
+                progress(explorer, before + step.number)
+                last = now
+    counts = explorer.counts
+    if progress is not None:
+        progress(explorer, int(counts.sum()))
+    arm = explorer.recommend()
+    true_gap = float(environment.means.max() - environment.means[arm])
+    return Result(
+        arm=arm,
+        pulls=int(counts.sum()),
+        counts=counts,
+        ending=Ending.SETTLED if explorer.done else Ending.LIMIT,
+        certificate=explorer.certificate(),
+        true_gap=true_gap,
+        correct=true_gap <= explorer.problem.epsilon,
+        seconds=time.perf_counter() - start,
+        lane="plain" if fast is None else "compiled",
+    )
+
+
+class CompiledRun(Protocol):
+    """A run in compiled code, paused between calls of `advance`."""
+
+    settled: bool
+
+    @property
+    def pulls(self) -> int: ...
+
+    def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None: ...
+
+
+@runtime_checkable
+class Compilable(Protocol):
+    """An explorer with a compiled lane."""
+
+    def compiled(self) -> CompiledRun | None: ...
+
+    def adopt(self, lane: CompiledRun) -> None: ...
+
+
+def _check(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
+    if len(environment.means) != len(explorer.problem):
+        raise InvalidEnvironment(
+            f"The world has {len(environment.means)} arms and the problem "
+            f"{len(explorer.problem)}; they must be the same arms."
+        )
+    if not isinstance(max_pulls, int | np.integer) or max_pulls < 1:
+        raise InvalidArgument(f"max_pulls must be a whole number from 1; got {max_pulls!r}.")
+
+
+def _compiled_lane(
+    explorer: Explorer, environment: Environment, lane: Lane
+) -> tuple[Compilable, CompiledRun, CompiledWorld] | None:
+    if lane not in ("auto", "plain", "compiled"):
+        raise InvalidArgument(f'lane must be "auto", "plain" or "compiled"; got {lane!r}.')
+    if lane == "plain":
+        return None
+    world = environment.compiled() if hasattr(environment, "compiled") else None
+    if isinstance(explorer, Compilable) and world is not None:
+        try:
+            race = explorer.compiled()
+        except MissingExtra:
+            if lane == "compiled":
+                raise
+            return None
+        if race is not None:
+            return explorer, race, world
+    if lane == "compiled" and not explorer.done:
+        raise InvalidArgument(
+            f"There is no compiled lane for {type(explorer).__name__} with these parts in "
+            f"{type(environment).__name__}. Use lane='auto' or 'plain'."
+        )
+    return None
+
+
+def _race(
+    explorer: Compilable,
+    race: CompiledRun,
+    world: CompiledWorld,
+    rng: np.random.Generator,
+    limit: int,
+    progress: Progress | None,
+) -> None:
+    stride = 1_000
+    while not race.settled and race.pulls < limit:
+        begun = time.perf_counter()
+        race.advance(world, rng, min(limit, race.pulls + stride))
+        taken = time.perf_counter() - begun
+        stride = int(stride * min(10.0, max(0.1, PATIENCE / max(taken, 1e-9)))) + 1
+        if progress is not None:
+            explorer.adopt(race)
+            progress(explorer, race.pulls)  # type: ignore[arg-type]
+    explorer.adopt(race)
