@@ -203,7 +203,7 @@ def _race(
         race.advance(world, rng, min(limit, race.pulls + stride))
         taken = time.perf_counter() - begun
         stride = int(stride * min(10.0, max(0.1, PATIENCE / max(taken, 1e-9)))) + 1
-        if progress is not None:
+        if progress is not None and not race.settled:
             explorer.adopt(race)
             progress(explorer, race.pulls)  # type: ignore[arg-type]
     explorer.adopt(race)

@@ -7,6 +7,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Mixture, SelfNormalized, WorstCase
 from ..bounds.base import comparison_count, norm_bound_of
+from ..bounds.mixture import NEAR
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
@@ -23,7 +24,9 @@ class Lane:
     def __init__(
         self, problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares
     ) -> None:
-        self._pull = pull
+        self._problem, self._bound, self._pull = problem, bound, pull
+        self._estimate = estimate.copy()
+        self._verdict: tuple[int, int, float] | None = None
         self._arena = _arena(problem, bound, pull, estimate)
         self._book = _book(self._arena, estimate)
         self._mixes = _no_mixes(16, estimate.features.shape[1])
@@ -50,17 +53,33 @@ class Lane:
     @property
     def contest(self) -> tuple[int, int, float]:
         """Leader, rival and margin at the last stop."""
+        if self._verdict is not None:
+            return self._verdict
         clock, margin = self._book.clock, self._book.gauge[kernel.MARGIN]
         return int(clock[kernel.LEADING]), int(clock[kernel.RIVALLING]), float(margin)
 
     def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
-        while True:
+        while not self.settled:
             status = kernel.advance(self._arena, self._book, self._mixes, world, rng, until)
-            if status != kernel.NEEDS_MIX:
+            if status == kernel.NEEDS_MIX:
+                self._add_mix(*self.contest[:2])
+            elif status == kernel.NEARLY:
+                self._try_refinement()
+            else:
                 self.settled = status == kernel.SETTLED
                 return
-            self._add_mix(*self.contest[:2])
+
+    def _try_refinement(self) -> None:
+        """Settle if the refined widths of Mixture do."""
+        leader, rival, _ = self.contest
+        self._estimate.load(self.counts, self.sums)
+        widths = self._bound.widths(self._problem, self._estimate, leader)
+        margins = self._estimate.means - self._estimate.means[leader] + widths
+        margins[self._problem.twins == self._problem.twins[leader]] = -np.inf
+        if margins.max() <= self._problem.epsilon:
+            self._verdict = leader, int(margins.argmax()), float(margins.max())
+            self.settled = True
 
     def _add_mix(self, leader: int, rival: int) -> None:
         """Solve for the proportions of a pair that the compiled loop has not met before."""
@@ -129,6 +148,7 @@ def _arena(
         constants=constants,
         grid=grid,
         tracking=type(pull) is Tracking,
+        near=NEAR if isinstance(bound, Mixture) and bound.refined else 0.0,
     )
 
 
@@ -136,7 +156,7 @@ def _book(arena: kernel.Arena, estimate: LeastSquares) -> kernel.Book:
     count, d = arena.features.shape
     rows = count if count <= 4 * d else ROWS
     rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
-    clock = np.zeros(5, dtype=np.int64)
+    clock = np.zeros(6, dtype=np.int64)
     clock[kernel.PULLS] = estimate.pulls
     return kernel.Book(
         counts=estimate.counts.copy(),

@@ -20,9 +20,9 @@ from .world import GAUSSIAN, CompiledWorld
 # Kinds of bound.
 SELF_NORMALIZED, WORST_CASE, MIXTURE = 0, 1, 2
 # How `advance` ended.
-PAUSED, SETTLED, NEEDS_MIX = 0, 1, 2
+PAUSED, SETTLED, NEEDS_MIX, NEARLY = 0, 1, 2, 3
 # Positions in Book.clock and Book.gauge.
-PULLS, REBUILD_AT, LEADING, RIVALLING, TICK = 0, 1, 2, 3, 4
+PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED = 0, 1, 2, 3, 4, 5
 MARGIN, GROWTH, LOG_DET = 0, 1, 2
 
 
@@ -39,6 +39,7 @@ class Arena(NamedTuple):
     constants: FloatArray  # log(κ/δ), √λ S, L²/λ, d log λ; for MIXTURE only log(J/δ)
     grid: FloatArray  # (J,) prior scales; empty unless MIXTURE
     tracking: bool
+    near: float  # return when widths this much shorter would settle it; 0 for never
 
 
 class Mixes(NamedTuple):
@@ -292,6 +293,17 @@ def _closest(means, scores, twins, leader):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _nearly(means, scores, leader, near):  # type: ignore[no-untyped-def]
+    """Return what B(t) would be if all widths were `near` times as long."""
+    best = -math.inf
+    for k in range(len(means)):
+        value = means[k] + near * (scores[k] - means[k])
+        if value > best:
+            best = value
+    return best - means[leader]
+
+
+@inlined
 def _greedy(cross, variances, first, second, scores):  # type: ignore[no-untyped-def]
     """Return the arm that shrinks the contested gap's variance most (9)."""
     count = len(scores)
@@ -400,10 +412,10 @@ def advance(
     rng: np.random.Generator,
     until: int,
 ) -> int:
-    """Play on until settled, `until` pulls, or a pair of arms whose proportions are not known."""
+    """Play on until settled, `until` pulls, or something that the caller has to look at."""
     # Locals, because looking an array up in a tuple costs as much as a short loop over it.
     grid, twins, epsilon, noise_scale = arena.grid, arena.twins, arena.epsilon, arena.noise_scale
-    bound, tracking, constants = arena.bound, arena.tracking, arena.constants
+    bound, tracking, near, constants = arena.bound, arena.tracking, arena.near, arena.constants
     counts, sums, means, variances, spread = book.counts, book.sums, book.means, book.variances, book.spread
     row_of, owner, used, cross, cross2 = book.row_of, book.owner, book.used, book.cross, book.cross2
     gap_variance, gap_sensitivity = book.gap_variance, book.gap_sensitivity
@@ -451,6 +463,11 @@ def advance(
             rebuild(arena, book)  # a verdict deserves a fresh solve
             growth = 0.0
             continue
+        if near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls:
+            if _nearly(means, scores, leader, near) <= epsilon:
+                clock[CHECKED] = pulls
+                status = NEARLY
+                break
         if pulls >= until:
             status = PAUSED
             break

@@ -1,0 +1,40 @@
+# Each target sets up what it needs in .venv, from nothing but Python >= 3.11.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test check slow bench coverage format clean
+
+demo: $(READY)  ## LinGapE on the paper's instance
+	$(BIN)/lingape demo
+
+test: $(READY)  ## every test but the slow ones
+	$(BIN)/pytest
+
+check: $(READY)  ## format, lint, types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+slow: $(READY)  ## statistical guarantees, some minutes
+	$(BIN)/pytest -m slow -rA
+
+bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
+	$(BIN)/python -m benchmarks.speed
+
+coverage: $(READY)  ## the experiments quoted in docs/bounds.md
+	$(BIN)/python -m benchmarks.coverage
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lingape needs Python 3.11 or later; pass one with make PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $(READY)

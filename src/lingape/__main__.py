@@ -1,0 +1,5 @@
+"""Let `python -m lingape` do what `lingape` does."""
+
+from .cli import main
+
+main()

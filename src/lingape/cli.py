@@ -1,0 +1,87 @@
+"""The command line. Commands import what they need when they run, so that help comes at once."""
+
+import json as jsonlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from .paper.demo import Entry
+    from .run import Progress
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lingape")
+def main() -> None:
+    """Find the best of many options in the fewest noisy trials, with a guarantee."""
+
+
+@main.command()
+@click.option("--seed", default=1, show_default=True, help="Seed of the simulated noise.")
+@click.option("--json", is_flag=True, help="Print the results as JSON.")
+def demo(seed: int, json: bool) -> None:
+    """Play LinGapE on the paper's instance, with its bound and with the tight one.
+
+    Six arms in five dimensions. Arm 1 is best, arm 6 is at an angle of 0.01 to it and worse by
+    0.0001; the noise has standard deviation 1.
+    """
+    from .errors import LingapeError
+    from .paper import demo as job
+
+    try:
+        results = []
+        for entry in job.entries():
+            if not json:
+                click.echo(f"\nLinGapE with the {entry.title}")
+            with _display(entry, quiet=json) as progress:
+                results.append(job.play(entry, seed=seed, progress=progress))
+            if not json:
+                _tell_result(results[-1])
+    except LingapeError as error:
+        raise click.ClickException(str(error)) from error
+    if json:
+        click.echo(jsonlib.dumps([_as_data(result) for result in results], indent=2))
+        return
+    click.echo("\nPulls of each arm. The paper's column is a single run, and runs scatter widely.\n")
+    click.echo(job.table(results))
+
+
+def _tell_result(result: Any) -> None:
+    rate = result.pulls / result.seconds
+    click.echo(f"{result}\n{result.seconds:.2f} s, {rate:,.0f} pulls a second ({result.lane} lane)")
+
+
+def _as_data(result: Any) -> dict[str, Any]:
+    return {
+        "arm": result.arm,
+        "pulls": result.pulls,
+        "counts": result.counts.tolist(),
+        "ending": result.ending.value,
+        "correct": result.correct,
+        "seconds": result.seconds,
+        "lane": result.lane,
+        "certificate": result.certificate.to_dict(),
+    }
+
+
+@contextmanager
+def _display(entry: "Entry", *, quiet: bool) -> "Iterator[Progress | None]":
+    """Show how a run is going: with rich if it is installed, else line by line."""
+    from .paper import demo as job
+
+    if quiet:
+        yield None
+        return
+    try:
+        from rich.console import Console
+    except ImportError:
+        yield job.printed_progress(click.echo)
+        return
+    console = Console()
+    if not console.is_terminal:
+        yield job.printed_progress(click.echo)
+        return
+    with console.status("starting (the first run compiles, which takes some seconds)") as line:
+        yield lambda explorer, pulls: line.update(job.status(explorer, pulls))

@@ -1,0 +1,80 @@
+"""The demonstration behind `lingape demo`: the paper's instance, with two bounds."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ..bounds import Mixture
+from ..environments import soare
+from ..explorers import Explorer, LinGapE
+from ..problem import Problem
+from ..run import Progress, Result, run
+from .reported import TABLE_1
+from .settings import BOUND, paper_lingape, synthetic_problem
+
+DIMENSION, ANGLE = 5, 0.01
+
+
+class Entry(NamedTuple):
+    title: str
+    explorer: LinGapE
+
+
+def entries() -> list[Entry]:
+    """Return the explorers that the demonstration runs."""
+    problem = synthetic_problem(soare(DIMENSION, ANGLE))
+    named = Problem(**problem.to_dict() | {"names": [f"Arm {k + 1}" for k in range(len(problem))]})
+    return [
+        Entry(f"paper's bound, {BOUND}", paper_lingape(named)),
+        Entry(f"tight bound, {Mixture()}", LinGapE(named, bound=Mixture())),
+    ]
+
+
+def play(entry: Entry, *, seed: int, progress: Progress | None = None) -> Result:
+    """Run one explorer of the demonstration."""
+    return run(
+        entry.explorer, soare(DIMENSION, ANGLE).gaussian(), seed=seed, progress=progress
+    )
+
+
+def table(results: Iterable[Result]) -> str:
+    """Return the pulls of each arm beside the LinGapE column of the paper's Table 1."""
+    columns = [("paper, Table 1", TABLE_1["LinGapE"])]
+    columns += zip(
+        ["ours, paper's bound", "ours, tight bound"],
+        [tuple(int(n) for n in result.counts) for result in results],
+        strict=False,
+    )
+    width = max(len(title) for title, _ in columns)
+    lines = [f"{'':6}  " + "  ".join(f"{title:>{width}}" for title, _ in columns)]
+    for k in range(len(TABLE_1["LinGapE"])):
+        cells = "  ".join(f"{counts[k]:>{width},}" for _, counts in columns)
+        lines.append(f"Arm {k + 1:<2}  {cells}")
+    totals = "  ".join(f"{sum(counts):>{width},}" for _, counts in columns)
+    lines.append(f"total   {totals}")
+    return "\n".join(lines)
+
+
+def status(explorer: Explorer, pulls: int) -> str:
+    """Return one line on how far a run has come."""
+    contest = explorer.contest if isinstance(explorer, LinGapE) else None
+    if contest is None:
+        return f"{pulls:>9,} pulls"
+    name = explorer.problem.name
+    return (
+        f"{pulls:>9,} pulls  {name(contest.leader)} leads {name(contest.rival)}, "
+        f"B(t) = {contest.margin:+.2e}"
+    )
+
+
+def printed_progress(write: Callable[[str], None]) -> Progress:
+    """Return a progress display of plain lines, at most one a second."""
+    last = time.perf_counter()
+
+    def show(explorer: Explorer, pulls: int) -> None:
+        nonlocal last
+        if explorer.done or time.perf_counter() - last > 1:
+            write(status(explorer, pulls))
+            last = time.perf_counter()
+
+    return show
