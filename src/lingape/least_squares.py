@@ -100,10 +100,10 @@ class LeastSquares:
 
     def update(self, arm: int, reward: float) -> None:
         """Learn that pulling `arm` paid `reward`."""
-        total = self.sums[arm] + reward
+        total = float(self.sums[arm]) + reward
         if not math.isfinite(total):
             raise InvalidReward(
-                f"The rewards of an arm must have a finite sum; {self.sums[arm]!r} + {reward!r} "
+                f"The rewards of an arm must have a finite sum; {self.sums[arm]:g} + {reward:g} "
                 "overflows. Measure rewards in larger units. Nothing was recorded."
             )
         first = not self.counts[arm]
@@ -291,7 +291,8 @@ class LeastSquares:
         self._log_det = self._ratios = None
         self.growth = float(_array(state, "growth", ()))
         self.rebuild_at = int(_array(state, "rebuild_at", ()))
-        if not self.spectrum.min() >= 0 or abs(self.log_det - log_det) > 1e-6 * (1 + abs(log_det)):
+        positive = (self.spectrum + self.ridge).min() > 0
+        if not positive or abs(self.log_det - log_det) > 1e-6 * (1 + abs(log_det)):
             raise InvalidState(f"The saved spectrum does not follow from the counts. {_WAY_OUT}")
 
     def _caches(self) -> tuple[str, ...]:

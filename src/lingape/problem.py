@@ -167,15 +167,17 @@ def _read_only(array: Any) -> Any:
 
 def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
     try:
-        array = np.array(arms, dtype=np.float64, order="C")
+        raw = np.asarray(arms)
+        array = np.array(raw.real, dtype=np.float64, order="C")
     except (TypeError, ValueError) as reason:
         raise InvalidProblem(
             f"Arms must be a table of real numbers, one row per arm; got {_glimpse(arms)} "
             f"({reason}). Encode categories as numbers and give every arm the same features."
         ) from reason
-    if np.iscomplexobj(np.asarray(arms)):
+    if np.iscomplexobj(raw):
         raise InvalidProblem(
-            "Arms must have real features; got complex ones. Split them into real and imaginary."
+            "Arms must have real features; got complex ones. Split them into real and imaginary "
+            "parts."
         )
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidProblem(

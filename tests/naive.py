@@ -1,0 +1,148 @@
+"""The paper word for word: an inverse a round, loops over arms, nothing remembered.
+
+Slow and obvious on purpose; the library is tested against it. Only the order in which ties are
+broken (the first of those within a hair of the best) is shared with the library.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+HAIR = 1e-9
+
+
+def first_best(values, scale):
+    best = max(values)
+    return next(k for k, value in enumerate(values) if value >= best - HAIR * scale)
+
+
+def norm(y, matrix):
+    return math.sqrt(max(y @ matrix @ y, 0.0))
+
+
+def self_normalized(arms, pulled, *, delta, noise_scale, norm_bound, ridge, kappa=1):
+    """C_t of (3), from the determinant, and the estimate it belongs to."""
+    d = arms.shape[1]
+    a = ridge * np.eye(d) + sum(np.outer(arms[k], arms[k]) for k in pulled)
+    ratio = np.linalg.det(a) ** 0.5 * np.linalg.det(ridge * np.eye(d)) ** -0.5
+    c = noise_scale * math.sqrt(2 * math.log(kappa * ratio / delta)) + ridge**0.5 * norm_bound
+    inverse = np.linalg.inv(a)
+    return inverse, lambda y: norm(y, inverse) * c
+
+
+def worst_case(arms, pulled, *, delta, noise_scale, norm_bound, ridge, kappa=1):
+    """The right-hand side of (4)."""
+    d, n = arms.shape[1], len(pulled)
+    longest = max(np.linalg.norm(x) for x in arms)
+    a = ridge * np.eye(d) + sum(np.outer(arms[k], arms[k]) for k in pulled)
+    c = noise_scale * math.sqrt(d * math.log(kappa * (1 + n * longest**2 / ridge) / delta))
+    inverse = np.linalg.inv(a)
+    return inverse, lambda y: norm(y, inverse) * (c + ridge**0.5 * norm_bound)
+
+
+def mixture(arms, pulled, *, delta, noise_scale, design, scales=8, base=16.0, known=None):
+    """The mixture over prior scales, in the features as given.
+
+    known: how many of the pulls are in the determinants; the others enter through the growth of
+    det V, which is larger.
+    """
+    v = sum(np.outer(arms[k], arms[k]) for k in pulled)
+    v0 = sum(np.outer(arms[k], arms[k]) for k in pulled[:known])
+    prior = sum(p * np.outer(x, x) for p, x in zip(design, arms, strict=True))
+    inverse = np.linalg.inv(v)
+    growth = math.log(np.linalg.det(v)) - math.log(np.linalg.det(v0))
+
+    def width(y):
+        best = math.inf
+        for j in range(scales):
+            scaled = base**j * prior
+            det = np.linalg.det(np.eye(len(v)) + np.linalg.inv(scaled) @ v0)
+            nats = math.log(scales / delta) + 0.5 * (math.log(det) + growth)
+            z = inverse @ y
+            best = min(best, 2 * nats * (y @ z + z @ scaled @ z))
+        return noise_scale * math.sqrt(best)
+
+    return inverse, width
+
+
+def mixture_brute_force(error, v, *, delta, scales=8, base=16.0):
+    """Whether an error θ̂ - θ is excluded by the supermartingale itself (Λ = I, R = 1)."""
+    s = v @ error
+    total = 0.0
+    for j in range(scales):
+        shifted = v + base**j * np.eye(len(v))
+        exponent = 0.5 * s @ np.linalg.inv(shifted) @ s
+        det = np.linalg.det(shifted) / base ** (j * len(v))
+        total += math.exp(min(exponent, 600.0)) / math.sqrt(det) / scales
+    return total >= 1 / delta
+
+
+def greedy(arms, a, y):
+    """(9)"""
+    after = [y @ np.linalg.inv(a + np.outer(x, x)) @ y for x in arms]
+    before = y @ np.linalg.inv(a) @ y
+    gains = [before - value for value in after]
+    return first_best(gains, max(gains))
+
+
+def best_mix(arms, y):
+    """min Σ|w| s.t. Σ w_k x_k = y (11), by trying every basis; all optimal ones."""
+    count, d = arms.shape
+    found = []
+    for size in range(1, d + 1):
+        for support in itertools.combinations(range(count), size):
+            x = arms[list(support)]
+            if np.linalg.matrix_rank(x) < size:
+                continue
+            w = np.linalg.lstsq(x.T, y, rcond=None)[0]
+            if np.allclose(x.T @ w, y, atol=1e-9) and np.abs(w).min() > 1e-9:
+                full = np.zeros(count)
+                full[list(support)] = w
+                found.append(full)
+    least = min(np.abs(w).sum() for w in found)
+    return [w for w in found if np.abs(w).sum() <= least + 1e-9]
+
+
+def track(arms, counts, y):
+    """(12), for directions whose best mix is unique."""
+    (w,) = best_mix(arms, y)
+    p = np.abs(w) / np.abs(w).sum()
+    behind = [-counts[k] / p[k] if p[k] > 1e-12 else -math.inf for k in range(len(arms))]
+    return first_best(behind, -max(behind))
+
+
+def select_direction(arms, inverse, width, pulled, rewards):
+    """Algorithm 2, without j = i."""
+    b = sum(arms[k] * r for k, r in zip(pulled, rewards, strict=True))
+    theta = inverse @ b
+    means = [x @ theta for x in arms]
+    i = first_best(means, 1e-3)
+    widths = [width(arms[j] - arms[i]) for j in range(len(arms))]
+    margins = [
+        (arms[j] - arms[i]) @ theta + widths[j] if j != i else -math.inf for j in range(len(arms))
+    ]
+    j = first_best(margins, 1e-1)
+    return i, j, margins[j]
+
+
+def lingape(arms, pay, bound, *, ridge, epsilon=0.0, rounds=200, pull=None):
+    """Algorithm 1. `bound(arms, pulled)` gives the inverse design matrix and the width."""
+    pulled, rewards = [], []
+    for k in range(len(arms)):
+        pulled.append(k)
+        rewards.append(pay(k))
+    while True:
+        inverse, width = bound(arms, pulled)
+        i, j, margin = select_direction(arms, inverse, width, pulled, rewards)
+        if margin <= epsilon:
+            return pulled, i
+        if len(pulled) >= rounds:
+            return pulled, None
+        y = arms[i] - arms[j]
+        if pull == "tracking":
+            arm = track(arms, np.bincount(pulled, minlength=len(arms)), y)
+        else:
+            arm = greedy(arms, np.linalg.inv(inverse), y)
+        pulled.append(arm)
+        rewards.append(pay(arm))

@@ -1,0 +1,176 @@
+"""Each bound gives the numbers of its formula, and refuses what it cannot be used with."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+
+from lingape import FixedDesign, LinGapE, Mixture, Problem, SelfNormalized, WorstCase, soare, sphere
+from lingape.bounds import mixture as mixture_module
+from lingape.errors import InvalidBound
+from lingape.paper import TABLE_1
+
+COUNTS = np.array(TABLE_1["LinGapE"])
+
+
+def nats_at_table_1(bound):
+    """The bound at the paper's Table 1, as a threshold on gap²/(2R²‖y‖²) for arms 1 and 6."""
+    instance = soare(5, 0.01)
+    problem = instance.problem(norm_bound=2.0)
+    estimate = bound.estimate(problem)
+    estimate.load(COUNTS, COUNTS * instance.gaussian().means)
+    width = bound.widths(problem, estimate, 0)[5]
+    return width**2 / (2 * estimate.contrasts(0).variance[5])
+
+
+@pytest.mark.parametrize(
+    ("bound", "nats"),
+    [
+        (SelfNormalized(), 32.472),
+        (SelfNormalized(comparisons="K^2"), 37.186),
+        (SelfNormalized(comparisons=36), 37.186),
+        (WorstCase(comparisons="K^2"), 70.659),
+        (FixedDesign(constants="printed", comparisons="K"), 120.952),
+        (FixedDesign(constants="printed"), 128.119),
+        (FixedDesign(), 33.025),
+        (Mixture(), 7.332),
+    ],
+)
+def test_golden_numbers(bound, nats):
+    assert nats_at_table_1(bound) == pytest.approx(nats, rel=1e-4)
+
+
+def test_formulas():
+    """Two arms pulled 3 and 5 times on canonical features, where everything is a fraction."""
+    problem = Problem(np.eye(2), noise_scale=2.0, norm_bound=3.0, delta=0.1)
+    for bound, ridge, radius in [
+        (SelfNormalized(), 0.5, 2 * math.sqrt(2 * math.log(math.sqrt(7 * 11) / 0.1)) + 3 * 0.5**0.5),
+        (WorstCase(), 0.5, 2 * math.sqrt(2 * math.log((1 + 8 / 0.5) / 0.1)) + 3 * 0.5**0.5),
+        (FixedDesign(), None, 2 * math.sqrt(2 * math.log(math.pi**2 * 64 * 4 / 0.6))),
+        (FixedDesign("printed"), None, 4 * math.sqrt(2 * math.log(6 * 64 * 4 / (math.pi**2 * 0.1)))),
+    ]:
+        estimate = bound.estimate(problem, ridge)
+        estimate.load(np.array([3, 5]), np.zeros(2))
+        added = ridge or 0.0
+        norm = math.sqrt(1 / (3 + added) + 1 / (5 + added))
+        assert bound.widths(problem, estimate, 0)[1] == pytest.approx(norm * radius)
+
+    bound = Mixture(scales=2, base=10.0)  # the G-optimal design is ½, ½: V in its units is 6, 10
+    estimate = bound.estimate(problem)
+    estimate.load(np.array([3, 5]), np.zeros(2))
+    best = min(
+        (math.log(2 / 0.1) + 0.5 * math.log((1 + 6 / scale) * (1 + 10 / scale)))
+        * (1 / 3 + 1 / 5 + scale * 0.5 * (1 / 9 + 1 / 25))
+        for scale in (1, 10)
+    )
+    assert bound.widths(problem, estimate, 0)[1] == pytest.approx(2 * math.sqrt(2 * best))
+
+
+def test_mixture_is_the_same_in_every_linear_reparametrisation():
+    rng = np.random.default_rng(0)
+    arms, warp = rng.standard_normal((7, 3)), rng.standard_normal((3, 3))
+    counts = rng.integers(1, 50, 7)
+    widths = []
+    for features in (arms, arms @ warp, np.hstack([arms, arms])):
+        problem = Problem(features)
+        estimate = Mixture().estimate(problem)
+        estimate.load(counts, np.zeros(7))
+        widths.append(Mixture().widths(problem, estimate, 2))
+    assert np.allclose(widths[0], widths[1], rtol=1e-6)
+    assert np.allclose(widths[0], widths[2], rtol=1e-6)
+
+
+def test_mixture_tries_all_scales_that_matter(monkeypatch):
+    """With many arms only some scales are tried; the widths are those of all."""
+    instance = sphere(300, 4, 1)
+    problem, bound, rng = instance.problem(), Mixture(), np.random.default_rng(0)
+    estimate = bound.estimate(problem)
+    for arm in range(300):
+        estimate.update(arm, 0.0)
+    for _ in range(300):
+        for _ in range(int(rng.integers(1, 80))):
+            estimate.update(int(rng.choice([0, 0, 0, 5, 9])), 0.0)
+        some = bound.widths(problem, estimate, 3)
+        with monkeypatch.context() as patch:
+            patch.setattr(mixture_module, "FEW", 1_000)
+            every = bound.widths(problem, estimate, 3)
+        assert np.allclose(some, every, rtol=1e-12)
+
+
+def test_refined_widths_are_shorter_and_exclude_no_more_than_the_mixture_itself():
+    """An error just outside the refined interval is excluded by the supermartingale itself."""
+    rng = np.random.default_rng(4)
+    problem = Problem(np.eye(3))
+    bound = Mixture(refined=True)
+    for _ in range(20):
+        estimate = bound.estimate(problem)
+        estimate.load(np.exp(rng.uniform(1, 9, 3)).astype(int), np.zeros(3))
+        y = estimate.features[1] - estimate.features[0]
+        (refined,) = bound._weighted_widths(problem, estimate, y[None])
+        assert refined <= bound.widths(problem, estimate, 0)[1] * (1 + 1e-9)
+        v = (estimate.features.T * estimate.counts) @ estimate.features
+        # Errors near the likeliest one with that gap, V⁻¹y, and all with a gap just beyond.
+        z = np.linalg.solve(v, y)
+        noise = rng.standard_normal((200, 3)) / np.sqrt(np.diag(v)) * np.sqrt(y @ z)
+        errors = z + rng.choice([0.0, 0.01, 0.1, 1.0], (200, 1)) * noise
+        excluded = [
+            naive.mixture_brute_force(error, v, delta=problem.delta)
+            for error in errors * (1.0001 * refined / (errors @ y))[:, None]
+        ]
+        assert all(excluded)
+        # And it is tight: somewhat within, the likeliest error is not excluded.
+        assert not naive.mixture_brute_force(0.97 * refined / (z @ y) * z, v, delta=problem.delta)
+
+
+def test_refinement_is_all_or_nothing():
+    instance = soare(3, 0.05)
+    problem, plain, bound = instance.problem(), Mixture(), Mixture(refined=True)
+    estimate = plain.estimate(problem)
+    estimate.load(np.array([60, 6_500, 30, 5]), np.array([60, 6_500, 30, 5]) * [2, 0, 0, 1.994])
+    before = plain.widths(problem, estimate, 0)
+    after = bound.widths(problem, estimate, 0)
+    gaps = estimate.means - estimate.means[0]
+    settles = (gaps + after <= 0).all()
+    assert settles or (before == after).all()
+    assert (after <= before).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SelfNormalized(comparisons=0),
+        lambda: SelfNormalized(comparisons="K^3"),
+        lambda: WorstCase(comparisons=True),
+        lambda: FixedDesign(comparisons=1.5),
+        lambda: FixedDesign(constants="guessed"),
+        lambda: Mixture(scales=0),
+        lambda: Mixture(scales=2.5),
+        lambda: Mixture(base=1.0),
+        lambda: Mixture(scales=200),
+    ],
+)
+def test_bad_settings(make):
+    with pytest.raises(InvalidBound, match="must be"):
+        make()
+
+
+@pytest.mark.parametrize("bound", [SelfNormalized(), WorstCase()])
+def test_the_papers_bounds_need_a_norm_bound_and_a_ridge(bound):
+    with pytest.raises(InvalidBound, match=r"norm_bound \(S\)"):
+        LinGapE(Problem(np.eye(2)), bound=bound)
+    for ridge in (0, -1.0, math.inf, math.nan):
+        with pytest.raises(InvalidBound, match="ridge"):
+            LinGapE(Problem(np.eye(2), norm_bound=1), bound=bound, ridge=ridge)
+
+
+def test_mixture_takes_no_ridge():
+    LinGapE(Problem(np.eye(2)), ridge=0)
+    with pytest.raises(InvalidBound, match="plain least-squares"):
+        LinGapE(Problem(np.eye(2)), ridge=1.0)
+
+
+def test_fixed_design_is_refused_with_an_explanation():
+    with pytest.raises(InvalidBound, match="past rewards choose") as error:
+        LinGapE(Problem(np.eye(2)), bound=FixedDesign())
+    assert "Mixture" in str(error.value)

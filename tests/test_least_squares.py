@@ -1,0 +1,205 @@
+"""Caches agree with a solve from scratch, however many updates lie between."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lingape import LeastSquares, soare, sphere
+from lingape.errors import InvalidReward, InvalidState
+
+
+def from_scratch(estimate):
+    """The same numbers by a plain inverse."""
+    x, n = estimate.features, estimate.counts
+    a = estimate.ridge * np.eye(x.shape[1]) + (x.T * n) @ x
+    inverse = np.linalg.inv(a)
+    return {
+        "inverse": inverse,
+        "means": x @ np.linalg.solve(a, x.T @ estimate.sums),
+        "variances": np.einsum("kd,de,ke->k", x, inverse, x),
+        "log_det": np.linalg.slogdet(a)[1],
+    }
+
+
+def check(estimate, leader=0, rtol=1e-9):
+    for name, value in from_scratch(estimate).items():
+        assert np.allclose(getattr(estimate, name), value, rtol=rtol, atol=0), name
+    inverse = from_scratch(estimate)["inverse"]
+    y = estimate.features - estimate.features[leader]
+    variance, sensitivity = estimate.contrasts(leader)
+    assert np.allclose(variance, np.einsum("kd,de,ke->k", y, inverse, y), rtol=rtol, atol=0)
+    if sensitivity is not None:
+        z = y @ inverse
+        assert np.allclose(sensitivity, (z**2).sum(axis=1), rtol=rtol, atol=0)
+
+
+@given(
+    pulls=st.lists(st.tuples(st.integers(0, 7), st.floats(-9, 9)), max_size=200),
+    ridge=st.sampled_from([0.0, 0.3, 20.0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_updates(pulls, ridge):
+    features = sphere(8, 3, 1).arms
+    estimate = LeastSquares(features, ridge=ridge, sensitivities=True)
+    for arm, reward in [(0, 1.0), (1, 2.0), (2, -1.0), *pulls]:
+        estimate.update(arm, reward)
+    assert estimate.ready
+    assert estimate.pulls == len(pulls) + 3
+    scratch = from_scratch(estimate)
+    assert np.allclose(estimate.means, scratch["means"], rtol=1e-8, atol=1e-8)
+    assert np.allclose(estimate.inverse, scratch["inverse"], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("count", [6, 2_000])  # every gap directly, or only the close ones
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_many_updates(count, ridge):
+    rng = np.random.default_rng(0)
+    features = sphere(count, 5, 3).arms.copy()
+    features[1] = features[0] + 1e-7 * features[2]  # nearly the same arm
+    estimate = LeastSquares(features, ridge=ridge, sensitivities=True)
+    for arm in range(count):
+        estimate.update(arm, 1.0)
+    for t in range(3_000):
+        estimate.update(int(rng.integers(6)), float(rng.standard_normal()))
+        if t % 500 < 3:
+            estimate.contrasts(t % 2)
+    check(estimate, leader=0, rtol=1e-7)
+    check(estimate, leader=5, rtol=1e-7)
+
+
+def test_contrasts_follow_the_leader():
+    features = sphere(1_000, 6, 3).arms
+    estimate = LeastSquares(features, sensitivities=True)
+    for arm in range(len(features)):
+        estimate.update(arm, 0.0)
+    for t in range(40):
+        estimate.contrasts(leader := t // 10)
+        estimate.update(7 * t % 11, 1.0)
+        check(estimate, leader, rtol=1e-9)
+
+
+def test_steep_updates_are_solved_afresh():
+    """Two nearly equal arms first: the third then divides the inverse by a huge number."""
+    features = np.array([[1.0, 0.0], [1.0, 1e-6], [0.0, 1.0]])
+    estimate = LeastSquares(features)
+    for arm in (0, 1, 2, 2):
+        estimate.update(arm, 1.0)
+    check(estimate, rtol=1e-9)
+
+
+def test_ready_when_the_pulls_span():
+    estimate = LeastSquares(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))
+    ready = []
+    for arm in (0, 0, 1, 2):
+        estimate.update(arm, 1.0)
+        ready.append(estimate.ready)
+    assert ready == [False, False, False, True]
+    assert LeastSquares(np.eye(2), ridge=1.0).ready
+
+
+def test_pretending_moves_the_design_and_not_the_estimate():
+    estimate = LeastSquares(np.eye(3), ridge=0.5)
+    for arm in range(3):
+        estimate.update(arm, arm + 1.0)
+    before, variances = estimate.means.copy(), estimate.variances.copy()
+    estimate.pretend(1)
+    assert np.allclose(estimate.means, before, rtol=1e-14)
+    assert estimate.variances[1] < variances[1]
+
+
+def test_copies_share_nothing_that_changes():
+    estimate = LeastSquares(np.eye(2), ridge=1.0)
+    twin = estimate.copy()
+    twin.update(0, 3.0)
+    assert estimate.pulls == 0
+    assert estimate.counts.sum() == 0
+    assert estimate.means[0] == 0
+
+
+def test_log_det_ratios_are_never_too_small():
+    estimate = LeastSquares(soare(4, 0.1).arms, sensitivities=True)
+    scales = np.array([1.0, 50.0, 1e4])
+    rng = np.random.default_rng(0)
+    for arm in range(5):
+        estimate.update(arm, 0.0)
+    for _ in range(500):
+        estimate.update(int(rng.integers(5)), 0.0)
+        v = (estimate.features.T * estimate.counts) @ estimate.features
+        exact = [np.linalg.slogdet(np.eye(4) + v / scale)[1] for scale in scales]
+        claimed = estimate.log_det_ratios(scales)
+        assert (claimed >= np.array(exact) - 1e-9).all()
+        if estimate.fresh:
+            assert np.allclose(claimed, exact)
+
+
+def test_overflow_is_refused():
+    estimate = LeastSquares(np.eye(2), ridge=1.0)
+    estimate.update(0, 1.7e308)
+    with pytest.raises(InvalidReward, match="finite sum"):
+        estimate.update(0, 1.7e308)
+    assert estimate.pulls == 1
+
+
+def saved():
+    estimate = LeastSquares(sphere(300, 9, 0).arms, sensitivities=True)
+    rng = np.random.default_rng(1)
+    for arm in range(300):
+        estimate.update(arm, float(rng.standard_normal()))
+    for _ in range(100):
+        estimate.contrasts(4)
+        estimate.update(int(rng.integers(300)), float(rng.standard_normal()))
+    return estimate
+
+
+def test_state_is_exact():
+    estimate = saved()
+    again = LeastSquares(estimate.features, sensitivities=True)
+    again.restore(estimate.state())
+    for name, value in vars(estimate).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(getattr(again, name), value), name
+    assert (again.growth, again.rebuild_at) == (estimate.growth, estimate.rebuild_at)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s.pop("counts"),
+        lambda s: s["counts"].pop(),
+        lambda s: s["counts"].__setitem__(0, -1),
+        lambda s: s["counts"].__setitem__(0, 1.5),
+        lambda s: s["counts"].__setitem__(0, 5_000),
+        lambda s: s["sums"].__setitem__(0, "x"),
+        lambda s: s["sums"].__setitem__(0, float("nan")),
+        lambda s: s["sums"].__setitem__(0, 1e3),
+        lambda s: s["caches"].pop("means"),
+        lambda s: s["caches"]["inverse"][0].__setitem__(0, 7.0),
+        lambda s: s["caches"].__setitem__("spectrum", [0.0] * 9),
+        lambda s: s["caches"].__setitem__("_gap_variance", [0.0] * 300),
+        lambda s: s.update(growth=-5.0),
+        lambda s: s.update(leader=900),
+        lambda s: s.update(rebuild_at=None),
+        lambda s: s.update(counts=[0] * 300, sums=[0.0] * 300),
+    ],
+)
+def test_damaged_states_are_refused(damage):
+    state = saved().state()
+    damage(state)
+    with pytest.raises(InvalidState, match="Restore an undamaged copy"):
+        LeastSquares(saved().features, sensitivities=True).restore(state)
+
+
+@pytest.mark.slow
+def test_ten_million_updates_do_not_drift():
+    """The allocation of the paper's instance: its arms 1 and 6 almost the same."""
+    rng = np.random.default_rng(0)
+    arms = rng.choice(6, p=[0.005, 0.9948, 5e-5, 5e-5, 5e-5, 5e-5], size=10_000_000)
+    for ridge in (0.0, 1.0):
+        estimate = LeastSquares(soare(5, 0.01).arms, ridge=ridge, sensitivities=True)
+        for arm in range(6):
+            estimate.update(arm, 1.0)
+        for arm in arms.tolist():
+            estimate.update(arm, 1.0)
+        assert not estimate.fresh
+        check(estimate, leader=0, rtol=1e-9)

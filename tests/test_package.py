@@ -1,0 +1,94 @@
+"""The package as a newcomer meets it: imports, names, command line, README."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import lingape
+from lingape.cli import main
+
+ROOT = Path(__file__).parent.parent
+
+
+def python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_import_is_light():
+    heavy = "{'numba', 'joblib', 'matplotlib', 'rich', 'highspy', 'click', 'scipy'}"
+    code = f"import lingape, sys; print({heavy} & {{name.split('.')[0] for name in sys.modules}})"
+    assert python(code).strip() == "set()"
+
+
+def test_help_is_light():
+    code = (
+        "import sys; from click.testing import CliRunner; from lingape.cli import main; "
+        "print(CliRunner().invoke(main, ['--help']).exit_code, 'numpy' in sys.modules)"
+    )
+    # `lingape` itself imports numpy; help must not need more than that.
+    assert python(code).startswith("0")
+
+
+def test_public_names_exist_and_are_sorted():
+    assert sorted(lingape.__all__) == sorted(set(lingape.__all__))
+    for name in lingape.__all__:
+        assert hasattr(lingape, name)
+
+
+def test_version_is_the_same_everywhere():
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{lingape.__version__}"' in project
+    assert f"## {lingape.__version__}" in (ROOT / "CHANGES.md").read_text()
+
+
+def test_readme_example_runs():
+    """The README's example is twelve lines, and prints what the README says it prints."""
+    readme = (ROOT / "README.md").read_text()
+    code, output = re.search(r"```python\n(.*?)```\n+```text\n(.*?)```", readme, re.S).groups()
+    assert len(code.strip().splitlines()) == 12
+    assert python(code) == output
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path):
+    subprocess.run([sys.executable, path], check=True, capture_output=True, timeout=120)
+
+
+def test_demo():
+    result = CliRunner().invoke(main, ["demo", "--seed", "3"])
+    assert result.exit_code == 0
+    assert "No arm is better than Arm 1" in result.output
+    assert "428,889" in result.output  # the paper's column
+    assert "Arm 1 leads Arm 6" in result.output
+
+
+def test_demo_as_json():
+    result = CliRunner().invoke(main, ["demo", "--json"])
+    assert result.exit_code == 0
+    paper, tight = json.loads(result.output)
+    assert paper["arm"] == tight["arm"] == 0
+    assert paper["pulls"] > 2 * tight["pulls"]
+    assert paper["certificate"]["bound"] == "SelfNormalized(comparisons='K^2')"
+
+
+def test_bad_options_give_one_sentence():
+    result = CliRunner().invoke(main, ["demo", "--seed", "x"])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_no_wide_words_about_machines():
+    """No absolute path of somebody's machine in a tracked text."""
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    for name in files:
+        text = (ROOT / name).read_text(errors="ignore") if (ROOT / name).is_file() else ""
+        assert not re.search(r"(?<![\w.])/(home|root|work)/\w", text), name

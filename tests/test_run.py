@@ -1,0 +1,224 @@
+"""Runs: lanes, limits, seeds, and the worlds they happen in."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lingape import (
+    INSTANCES,
+    Ending,
+    Gaussian,
+    LinGapE,
+    Mixture,
+    Problem,
+    SelfNormalized,
+    Signed,
+    Tracking,
+    canonical,
+    outsider,
+    run,
+    soare,
+    soare_tied,
+    sphere,
+)
+from lingape.errors import InvalidArgument, InvalidEnvironment, MissingExtra
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_instances(name):
+    instance = INSTANCES[name]()
+    assert instance.problem().norm_bound == pytest.approx(np.linalg.norm(instance.theta))
+    assert instance.gaussian().means == pytest.approx(instance.arms @ instance.theta)
+    assert instance.name.startswith(name)
+
+
+def test_tied_instances_are_tied():
+    means = soare_tied(5, 0.01).gaussian().means
+    assert means[0] == pytest.approx(means[5], abs=1e-15)
+    assert means[0] == means.max()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Gaussian(np.eye(2), [1.0]),
+        lambda: Gaussian([1.0, 2.0], [1.0]),
+        lambda: Gaussian(np.eye(2), [1.0, np.nan]),
+        lambda: Gaussian(np.eye(2), [1.0, 0.0], scale=-1),
+        lambda: Signed(np.eye(2), [1.5, 0.0]),
+        lambda: soare(1),
+        lambda: canonical(2.5),
+        lambda: sphere(1, 3),
+    ],
+)
+def test_impossible_worlds(make):
+    with pytest.raises(InvalidEnvironment):
+        make()
+
+
+@pytest.mark.parametrize("world", ["gaussian", "signed"])
+def test_rewards_have_their_means(world):
+    instance = canonical(2, 0.4)
+    environment = getattr(instance, world)()
+    rng = np.random.default_rng(0)
+    rewards = [environment.pull(0, rng) for _ in range(20_000)]
+    assert np.mean(rewards) == pytest.approx(0.4, abs=5 * np.std(rewards) / 20_000**0.5)
+    assert world == "gaussian" or set(rewards) == {1.0, -1.0}
+
+
+def test_replications_depend_on_their_seed_alone():
+    instance = soare(3, 0.2)
+
+    def pulls(seed):
+        return run(LinGapE(instance.problem()), instance.gaussian(), seed=seed).counts.tolist()
+
+    alone = [pulls(seed) for seed in range(4)]
+    assert [pulls(seed) for seed in (3, 2, 1, 0)] == alone[::-1]
+    assert len({tuple(p) for p in alone}) == 4
+
+
+def test_progress_and_interruptions_change_nothing():
+    instance = soare(4, 0.05)
+    seen = []
+    watched = run(
+        LinGapE(instance.problem()),
+        instance.gaussian(),
+        progress=lambda explorer, pulls: seen.append((pulls, explorer.contest.margin)),
+    )
+    plain = run(LinGapE(instance.problem()), instance.gaussian())
+    assert watched.counts.tolist() == plain.counts.tolist()
+    assert seen[-1][0] == plain.pulls
+    assert [pulls for pulls, _ in seen] == sorted({pulls for pulls, _ in seen})
+
+
+@pytest.mark.parametrize("lane", ["plain", "compiled"])
+def test_limit(lane):
+    instance = soare_tied(3, 0.2)
+    result = run(
+        LinGapE(instance.problem()), instance.gaussian(), seed=2, max_pulls=777, lane=lane
+    )
+    assert result.ending is Ending.LIMIT
+    assert result.pulls == 777
+    assert result.lane == lane
+    assert not result.certificate.settled
+    message = str(result)
+    assert "777 pulls" in message
+    assert "is within" in message
+    assert "epsilon > 0" in message
+
+
+@pytest.mark.parametrize("lane", ["plain", "compiled"])
+def test_limit_within_the_start(lane):
+    instance = sphere(20, 3, 0)
+    result = run(LinGapE(instance.problem()), instance.gaussian(), max_pulls=7, lane=lane)
+    assert result.counts.tolist() == [1] * 7 + [0] * 13
+    assert "Nothing is proven yet" in str(result)
+
+
+def test_epsilon_is_the_way_out_of_a_tie():
+    instance = soare_tied(3, 0.2)
+    result = run(LinGapE(instance.problem(epsilon=0.05)), instance.gaussian(), seed=2)
+    assert result.ending is Ending.SETTLED
+    assert result.correct
+    assert result.certificate.gap_bound <= 0.05
+
+
+@pytest.mark.parametrize("first", ["plain", "compiled"])
+def test_a_run_can_be_continued_in_either_lane(first):
+    instance = soare(3, 0.1)
+    explorer = LinGapE(instance.problem())
+    rng = np.random.default_rng(0)
+    halfway = run(explorer, instance.gaussian(), seed=rng, max_pulls=300, lane=first)
+    assert halfway.pulls == 300
+    other = {"plain": "compiled", "compiled": "plain"}[first]
+    result = run(explorer, instance.gaussian(), seed=rng, lane=other)
+    assert explorer.done
+    assert result.pulls > 300
+    assert result.counts.sum() == result.pulls
+    again = LinGapE.from_state(json.loads(json.dumps(explorer.state())))
+    assert again.certificate() == result.certificate
+
+
+def test_running_a_finished_explorer_returns_its_answer():
+    instance = canonical(3, 2.0)
+    explorer = LinGapE(instance.problem())
+    first = run(explorer, instance.gaussian())
+    for lane in ("auto", "plain", "compiled"):
+        assert run(explorer, instance.gaussian(), lane=lane).pulls == first.pulls
+
+
+def test_bad_arguments():
+    explorer, world = LinGapE(canonical(3).problem()), canonical(3).gaussian()
+    with pytest.raises(InvalidArgument, match="max_pulls"):
+        run(explorer, world, max_pulls=0)
+    with pytest.raises(InvalidArgument, match="lane"):
+        run(explorer, world, lane="fast")
+    with pytest.raises(InvalidEnvironment, match="same arms"):
+        run(explorer, canonical(4).gaussian())
+    own = LinGapE(canonical(3).problem(), pull=lambda estimate, leader, rival: leader)
+    with pytest.raises(InvalidArgument, match="no compiled lane"):
+        run(own, world, lane="compiled")
+
+
+def test_tracking_meets_many_pairs_in_the_compiled_lane():
+    """More pairs than the table of mixes starts with, so that it has to grow."""
+    instance = sphere(40, 6, 3)
+    plain, fast = (
+        run(
+            LinGapE(instance.problem(), pull=Tracking()),
+            instance.gaussian(scale=1.0),
+            seed=3,
+            max_pulls=1_200,
+            lane=lane,
+        )
+        for lane in ("plain", "compiled")
+    )
+    assert plain.counts.tolist() == fast.counts.tolist()
+
+
+@pytest.mark.parametrize("bound", [Mixture(), SelfNormalized()])
+def test_nearly_equal_arms_in_the_compiled_lane(bound):
+    """Arms 1e-7 apart among many: the cheap formula for their gap has no digits left."""
+    arms = sphere(50, 3, 1).arms.copy()
+    arms[7] = arms[3] + 1e-7 * arms[4]
+    problem = Problem(arms, norm_bound=1.0, epsilon=1e-3)
+    world = Gaussian(arms, arms[3], scale=0.05)
+    plain, fast = (
+        run(LinGapE(problem, bound=bound), world, max_pulls=3_000, lane=lane)
+        for lane in ("plain", "compiled")
+    )
+    assert plain.counts.tolist() == fast.counts.tolist()
+    assert plain.ending is fast.ending
+
+
+def test_the_answer_is_a_result_one_can_read():
+    result = run(LinGapE(outsider().problem(epsilon=0.5)), outsider().gaussian())
+    assert result.correct
+    assert result.true_gap <= 0.5
+    assert str(result).startswith(f"Arm {result.arm} is within")
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None
+import lingape
+instance = lingape.canonical(3, 1.0)
+explorer = lingape.LinGapE(instance.problem())
+try:
+    lingape.run(explorer, instance.gaussian(), lane="compiled")
+except lingape.errors.MissingExtra as error:
+    print(error)
+print(lingape.run(explorer, instance.gaussian()).lane)
+"""
+
+
+def test_without_numba_the_plain_lane_serves():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=True
+    )
+    assert "lingape[sim]" in done.stdout
+    assert done.stdout.split()[-1] == "plain"
+    assert issubclass(MissingExtra, ImportError)
