@@ -2,12 +2,12 @@
 
 import functools
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import naive
 from lingape import LinGapE, Mixture, Problem, SelfNormalized, Tracking, WorstCase, greedy, sphere
 from lingape.designs import g_optimal
 from lingape.least_squares import next_rebuild
@@ -97,7 +97,10 @@ def test_pulls(bound, pull, seed):
 
 @given(
     arms=st.lists(
-        st.lists(st.integers(-4, 4), min_size=2, max_size=2), min_size=3, max_size=5, unique_by=tuple
+        st.lists(st.integers(-4, 4), min_size=2, max_size=2),
+        min_size=3,
+        max_size=5,
+        unique_by=tuple,
     ),
     seed=st.integers(0, 99),
 )

@@ -2,11 +2,20 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
 
-from lingape import FixedDesign, LinGapE, Mixture, Problem, SelfNormalized, WorstCase, soare, sphere
+import naive
+from lingape import (
+    FixedDesign,
+    LinGapE,
+    Mixture,
+    Problem,
+    SelfNormalized,
+    WorstCase,
+    soare,
+    sphere,
+)
 from lingape.bounds import mixture as mixture_module
 from lingape.errors import InvalidBound
 from lingape.paper import TABLE_1
@@ -45,10 +54,18 @@ def test_formulas():
     """Two arms pulled 3 and 5 times on canonical features, where everything is a fraction."""
     problem = Problem(np.eye(2), noise_scale=2.0, norm_bound=3.0, delta=0.1)
     for bound, ridge, radius in [
-        (SelfNormalized(), 0.5, 2 * math.sqrt(2 * math.log(math.sqrt(7 * 11) / 0.1)) + 3 * 0.5**0.5),
+        (
+            SelfNormalized(),
+            0.5,
+            2 * math.sqrt(2 * math.log(math.sqrt(7 * 11) / 0.1)) + 3 * 0.5**0.5,
+        ),
         (WorstCase(), 0.5, 2 * math.sqrt(2 * math.log((1 + 8 / 0.5) / 0.1)) + 3 * 0.5**0.5),
         (FixedDesign(), None, 2 * math.sqrt(2 * math.log(math.pi**2 * 64 * 4 / 0.6))),
-        (FixedDesign("printed"), None, 4 * math.sqrt(2 * math.log(6 * 64 * 4 / (math.pi**2 * 0.1)))),
+        (
+            FixedDesign("printed"),
+            None,
+            4 * math.sqrt(2 * math.log(6 * 64 * 4 / (math.pi**2 * 0.1))),
+        ),
     ]:
         estimate = bound.estimate(problem, ridge)
         estimate.load(np.array([3, 5]), np.zeros(2))

@@ -1,11 +1,11 @@
 """Designs are optimal, and say so in a way that can be checked."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from lingape import soare, sphere
 from lingape.designs import DirectionProgram, direction, g_optimal
 from lingape.errors import DesignFailed
@@ -57,7 +57,9 @@ def test_directions_of_any_length():
     arms = sphere(5, 3, 0).arms
     y = arms[0] - arms[1]
     for length in (1e-9, 1.0, 1e9):
-        assert np.allclose(direction(arms, length * y).weights, length * direction(arms, y).weights)
+        assert np.allclose(
+            direction(arms, length * y).weights, length * direction(arms, y).weights
+        )
     assert direction(arms, np.zeros(3)).rho == 0
 
 

@@ -44,13 +44,17 @@ def demo(seed: int, json: bool) -> None:
     if json:
         click.echo(jsonlib.dumps([_as_data(result) for result in results], indent=2))
         return
-    click.echo("\nPulls of each arm. The paper's column is a single run, and runs scatter widely.\n")
+    click.echo(
+        "\nPulls of each arm. The paper's column is a single run, and runs scatter widely.\n"
+    )
     click.echo(job.table(results))
 
 
 def _tell_result(result: Any) -> None:
     rate = result.pulls / result.seconds
-    click.echo(f"{result}\n{result.seconds:.2f} s, {rate:,.0f} pulls a second ({result.lane} lane)")
+    click.echo(
+        f"{result}\n{result.seconds:.2f} s, {rate:,.0f} pulls a second ({result.lane} lane)"
+    )
 
 
 def _as_data(result: Any) -> dict[str, Any]:

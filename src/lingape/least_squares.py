@@ -244,7 +244,7 @@ class LeastSquares:
     def _spans(self) -> bool:
         pulled = self.features[self.counts > 0]
         rank = self.features.shape[1]
-        return len(pulled) >= rank and int(np.linalg.matrix_rank(pulled)) == rank
+        return bool(len(pulled) >= rank and np.linalg.matrix_rank(pulled) == rank)
 
     def state(self) -> dict[str, Any]:
         """Return the estimate as JSON-able data, caches included so that resuming is exact."""

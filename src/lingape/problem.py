@@ -8,13 +8,15 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .arrays import FloatArray, IntArray
 from .errors import InvalidArm, InvalidProblem
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 # Squares of features are summed, so features outside this range would over- or underflow.
 LARGEST, SMALLEST = 1e100, 1e-100
@@ -112,9 +114,10 @@ class Problem:
 
     @cached_property
     def twins(self) -> IntArray:
-        """For each arm the first arm with exactly the same features: their gap is known to be 0."""
+        """For each arm the first arm with exactly its features: their gap is known to be 0."""
         _, first, group = np.unique(self.arms, axis=0, return_index=True, return_inverse=True)
-        return _read_only(first.astype(np.int64)[group.reshape(-1)])
+        twins: IntArray = first.astype(np.int64)[group.reshape(-1)]
+        return _read_only(twins)
 
     @cached_property
     def coordinates(self) -> FloatArray:
@@ -131,7 +134,7 @@ class Problem:
     @cached_property
     def rank(self) -> int:
         """The dimension of the span of the arms."""
-        return self.orthonormal.shape[1]
+        return int(self.orthonormal.shape[1])
 
     @cached_property
     def orthonormal(self) -> FloatArray:
@@ -160,7 +163,7 @@ class Problem:
         }
 
 
-def _read_only(array: Any) -> Any:
+def _read_only(array: Array) -> Array:
     array.flags.writeable = False
     return array
 
@@ -206,8 +209,7 @@ def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
             f"The largest feature must lie between {SMALLEST:g} and {LARGEST:g} in size, or its "
             f"square is lost; got {size:g}. Measure the features in other units."
         )
-    array: FloatArray = _read_only(array)
-    return array
+    return _read_only(array)
 
 
 def _number(name: str, symbol: str, value: Any, *, zero: bool = False) -> float:

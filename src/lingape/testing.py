@@ -234,7 +234,9 @@ def done_is_for_good(build: BuildExplorer) -> None:
         try:
             ask()
         except ExplorationOver as reason:
-            _require(verdict.name in str(reason), f"the refusal does not name the answer: {reason}")
+            _require(
+                verdict.name in str(reason), f"the refusal does not name the answer: {reason}"
+            )
         else:
             raise AssertionError("ask went on after done")
 
@@ -326,9 +328,7 @@ def play_yields_what_run_reports(build: BuildExplorer) -> None:
     explorer = build(instance.problem(norm_bound=2.0, delta=0.01))
     steps = list(play(explorer, instance.gaussian(), seed=1, max_pulls=150))
     _require([step.number for step in steps] == list(range(1, 151)), "steps are not numbered")
-    again = run(
-        build(explorer.problem), instance.gaussian(), seed=1, max_pulls=150, lane="plain"
-    )
+    again = run(build(explorer.problem), instance.gaussian(), seed=1, max_pulls=150, lane="plain")
     _require(again.counts.tolist() == explorer.counts.tolist(), "run and play differ")
     _require("epsilon" in str(again), f"the limit's message names no way out: {again}")
 
@@ -385,7 +385,7 @@ def covers_as_promised(build: BuildBound) -> None:
     missed = 0
     for seed in range(runs):
         estimate, rng = bound.estimate(problem), np.random.default_rng(seed)
-        missed_now = False
+        leader, rival, missed_now = 0, 1, False
         for t in range(rounds):
             if t < len(problem) or not bound.adaptive:
                 arm = t % len(problem)
@@ -450,4 +450,4 @@ BOUND_LAWS: dict[str, Callable[[BuildBound], None]] = {
 
 
 def _replaced(problem: Problem, **changes: object) -> Problem:
-    return Problem(**problem.to_dict() | changes)  # type: ignore[arg-type]
+    return Problem(**problem.to_dict() | changes)

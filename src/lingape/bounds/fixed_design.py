@@ -35,7 +35,8 @@ class FixedDesign:
         checked_comparisons(self.comparisons, "FixedDesign")
         if self.constants not in ("corrected", "printed"):
             raise InvalidBound(
-                f'constants of FixedDesign must be "corrected" or "printed"; got {self.constants!r}.'
+                'constants of FixedDesign must be "corrected" or "printed"; '
+                f"got {self.constants!r}."
             )
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:

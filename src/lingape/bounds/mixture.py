@@ -53,7 +53,9 @@ class Mixture(AdaptiveBound):
 
     def __post_init__(self) -> None:
         if not isinstance(self.scales, int) or self.scales < 1:
-            raise InvalidBound(f"scales of Mixture must be a whole number from 1; got {self.scales!r}.")
+            raise InvalidBound(
+                f"scales of Mixture must be a whole number from 1; got {self.scales!r}."
+            )
         if not 1 < self.base < math.inf or self.base ** (self.scales - 1) > 1e100:
             raise InvalidBound(
                 "base of Mixture must be above 1, with base^(scales - 1) at most 1e100; "
@@ -91,7 +93,7 @@ class Mixture(AdaptiveBound):
                 level *= nats[j]
                 np.minimum(squares, level, out=squares)
         squares *= 2.0 * problem.noise_scale**2
-        widths = np.sqrt(squares, out=squares)
+        widths: FloatArray = np.sqrt(squares, out=squares)
         if self.refined and estimate.fresh:
             self._refine(problem, estimate, leader, widths)
         return widths
@@ -144,7 +146,7 @@ class Mixture(AdaptiveBound):
             weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
             weights /= weights.sum(axis=1, keepdims=True)
             p = 0.5 * p + 0.5 * weights
-        return np.sqrt(best)
+        return np.asarray(np.sqrt(best))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), ADAPTIVE_ASSUMPTION)

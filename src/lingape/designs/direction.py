@@ -51,8 +51,9 @@ class DirectionProgram:
         status = self._model.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
             raise DesignFailed(
-                f"The linear program for a direction ended as {self._model.modelStatusToString(status)}, "
-                "not optimal. The direction has to be a combination of the arms' features."
+                "The linear program for a direction ended as "
+                f"{self._model.modelStatusToString(status)}, not optimal. The "
+                "direction has to be a combination of the arms' features."
             )
         columns = np.array(self._model.getSolution().col_value)
         weights = _polished(features, target, columns[:count] - columns[count:]) * length

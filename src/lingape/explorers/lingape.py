@@ -91,7 +91,8 @@ class LinGapE:
     @property
     def theta(self) -> FloatArray:
         """The estimate of θ, the shortest one if the arms do not span the space."""
-        return np.linalg.lstsq(self.problem.arms, self.estimate.means, rcond=None)[0]
+        solution = np.linalg.lstsq(self.problem.arms, self.estimate.means, rcond=None)[0]
+        return np.asarray(solution, dtype=np.float64)
 
     def ask(self) -> int:
         """Return the arm to pull next. Asking changes nothing; only `tell` does."""

@@ -1,7 +1,7 @@
 """Compile functions with numba where it is installed."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -12,13 +12,14 @@ def compiled(function: F) -> F:
     """Compile on first use, and keep the machine code on disk where a place for it can be written.
 
     No fastmath: it reorders sums, and the compiled lane has to play the pulls of the plain one.
+    NumPy's error model: checking every division for zero would keep loops from being vectorised.
     """
     try:
-        return numba.njit(cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+        return cast(F, numba.njit(cache=True, error_model="numpy")(function))
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return numba.njit(error_model="numpy")(function)  # type: ignore[no-any-return]
+        return cast(F, numba.njit(error_model="numpy")(function))
 
 
 def inlined(function: F) -> F:
     """Compile into each caller."""
-    return numba.njit(inline="always", error_model="numpy")(function)  # type: ignore[no-any-return]
+    return cast(F, numba.njit(inline="always", error_model="numpy")(function))

@@ -12,6 +12,7 @@ from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
 from . import lingape as kernel
+from .book import LEADING, MARGIN, PULLS, RIVALLING, Arena, Book
 from .world import CompiledWorld
 
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
@@ -40,7 +41,7 @@ class Lane:
 
     @property
     def pulls(self) -> int:
-        return int(self._book.clock[kernel.PULLS])
+        return int(self._book.clock[PULLS])
 
     @property
     def counts(self) -> IntArray:
@@ -55,8 +56,8 @@ class Lane:
         """Leader, rival and margin at the last stop."""
         if self._verdict is not None:
             return self._verdict
-        clock, margin = self._book.clock, self._book.gauge[kernel.MARGIN]
-        return int(clock[kernel.LEADING]), int(clock[kernel.RIVALLING]), float(margin)
+        clock, margin = self._book.clock, self._book.gauge[MARGIN]
+        return int(clock[LEADING]), int(clock[RIVALLING]), float(margin)
 
     def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
@@ -116,9 +117,7 @@ _KINDS: dict[type, int] = {
 }
 
 
-def _arena(
-    problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares
-) -> kernel.Arena:
+def _arena(problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares) -> Arena:
     x, ridge = estimate.features, estimate.ridge
     if isinstance(bound, Mixture):
         constants = np.array([math.log(bound.scales / problem.delta)])
@@ -137,7 +136,7 @@ def _arena(
             ]
         )
         grid = np.zeros(0)
-    return kernel.Arena(
+    return Arena(
         features=np.array(x),
         columns=np.array(x.T, order="C"),
         twins=np.array(problem.twins),
@@ -152,13 +151,13 @@ def _arena(
     )
 
 
-def _book(arena: kernel.Arena, estimate: LeastSquares) -> kernel.Book:
+def _book(arena: Arena, estimate: LeastSquares) -> Book:
     count, d = arena.features.shape
     rows = count if count <= 4 * d else ROWS
     rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
     clock = np.zeros(6, dtype=np.int64)
-    clock[kernel.PULLS] = estimate.pulls
-    return kernel.Book(
+    clock[PULLS] = estimate.pulls
+    return Book(
         counts=estimate.counts.copy(),
         sums=estimate.sums.copy(),
         means=np.zeros(count),

@@ -1,9 +1,7 @@
 """LinGapE against a simulated world, compiled: the same pulls as ask and tell, a thousandfold.
 
-The formulas are those of least_squares.py. What differs is that rows of XA⁻¹Xᵀ are kept and
-updated for the arms in use (leader, rival, the arm pulled): a round then costs O(K) for each
-such row instead of O(Kd) for each product with X. With few arms all K rows are kept; with many,
-a handful, and a missing one is computed in O(Kd).
+What differs from the plain lane is that rows of XA⁻¹Xᵀ are kept and updated for the arms in use
+(leader, rival, the arm pulled), so that a round costs O(K) for each such row (kernels/book.py).
 """
 
 import math
@@ -12,8 +10,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..least_squares import CANCELLED, STEEP
+from ..least_squares import STEEP
 from ..ties import LEADER, PULL, RIVAL
+from .book import (
+    CHECKED,
+    GROWTH,
+    LEADING,
+    LOG_DET,
+    MARGIN,
+    PULLS,
+    REBUILD_AT,
+    RIVALLING,
+    TICK,
+    Arena,
+    Book,
+    fetch,
+    rebuild,
+)
 from .compiling import compiled, inlined
 from .world import GAUSSIAN, CompiledWorld
 
@@ -21,25 +34,6 @@ from .world import GAUSSIAN, CompiledWorld
 SELF_NORMALIZED, WORST_CASE, MIXTURE = 0, 1, 2
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_MIX, NEARLY = 0, 1, 2, 3
-# Positions in Book.clock and Book.gauge.
-PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED = 0, 1, 2, 3, 4, 5
-MARGIN, GROWTH, LOG_DET = 0, 1, 2
-
-
-class Arena(NamedTuple):
-    """What stays the same during a run."""
-
-    features: FloatArray  # (K, d)
-    columns: FloatArray  # (d, K): loops over arms run along memory
-    twins: IntArray  # (K,)
-    epsilon: float
-    noise_scale: float
-    ridge: float
-    bound: int
-    constants: FloatArray  # log(κ/δ), √λ S, L²/λ, d log λ; for MIXTURE only log(J/δ)
-    grid: FloatArray  # (J,) prior scales; empty unless MIXTURE
-    tracking: bool
-    near: float  # return when widths this much shorter would settle it; 0 for never
 
 
 class Mixes(NamedTuple):
@@ -51,201 +45,8 @@ class Mixes(NamedTuple):
     proportions: FloatArray  # (slots, d)
 
 
-class Book(NamedTuple):
-    """What changes during a run. Rows: see the module's docstring."""
-
-    counts: IntArray  # (K,)
-    sums: FloatArray  # (K,)
-    means: FloatArray  # (K,)
-    variances: FloatArray  # (K,) ‖x_k‖² in the norm of A⁻¹
-    spread: FloatArray  # (K,) ‖A⁻¹x_k‖²
-    inverse: FloatArray  # (d, d) A⁻¹; kept up to date only while some rows are missing
-    products: FloatArray  # (K, d) XA⁻¹ at the last rebuild
-    factor: FloatArray  # (d, d) work
-    gram: FloatArray  # (d, d) work
-    row_of: IntArray  # (K,) or -1
-    owner: IntArray  # (rows,) or -1
-    used: IntArray  # (rows,) when last
-    cross: FloatArray  # (rows, K) x_kᵀA⁻¹x_i
-    cross2: FloatArray  # (rows, K) x_kᵀA⁻²x_i
-    gap_variance: FloatArray  # (rows, K) ‖x_k - x_i‖² in the norm of A⁻¹
-    gap_sensitivity: FloatArray  # (rows, K) ‖A⁻¹(x_k - x_i)‖²
-    log_dets: FloatArray  # (J,) log det(I + V/λ_j) at the last rebuild
-    nats: FloatArray  # (J,) work
-    c: FloatArray  # (K,) work
-    b: FloatArray  # (K,) work
-    scores: FloatArray  # (K,) work
-    h: FloatArray  # (d,) work
-    h2: FloatArray  # (d,) work
-    clock: IntArray
-    gauge: FloatArray
-
-
-@compiled
-def _cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
-    """Write the lower factor of matrix + shift·I and return its log-determinant."""
-    d = len(matrix)
-    total = 0.0
-    for p in range(d):
-        for q in range(p + 1):
-            value = matrix[p, q]
-            for m in range(q):
-                value -= factor[p, m] * factor[q, m]
-            if p == q:
-                root = math.sqrt(value + shift)
-                factor[p, p] = root
-                total += 2.0 * math.log(root)
-            else:
-                factor[p, q] = value / factor[q, q]
-    return total
-
-
-@compiled
-def _invert(factor: FloatArray, inverse: FloatArray) -> None:
-    """Write (L Lᵀ)⁻¹ and leave L⁻¹ in `factor`."""
-    d = len(factor)
-    for q in range(d):
-        factor[q, q] = 1.0 / factor[q, q]
-        for p in range(q + 1, d):
-            value = 0.0
-            for m in range(q, p):
-                value -= factor[p, m] * factor[m, q]
-            factor[p, q] = value / factor[p, p]
-    for p in range(d):
-        for q in range(p + 1):
-            value = 0.0
-            for m in range(p, d):
-                value += factor[m, p] * factor[m, q]
-            inverse[p, q] = inverse[q, p] = value
-
-
-@compiled
-def rebuild(arena: Arena, book: Book) -> None:
-    """Recompute every cache from counts and sums."""
-    x, gram, inverse, products = arena.features, book.gram, book.inverse, book.products
-    count, d = x.shape
-    gram[:] = 0.0
-    book.h[:] = 0.0
-    for k in range(count):
-        n = float(book.counts[k])
-        for p in range(d):
-            book.h[p] += book.sums[k] * x[k, p]
-            value = n * x[k, p]
-            for q in range(p + 1):
-                gram[p, q] += value * x[k, q]
-    for j in range(len(arena.grid)):
-        log_det = _cholesky(gram, arena.grid[j], book.factor)
-        book.log_dets[j] = log_det - d * math.log(arena.grid[j])
-    book.gauge[LOG_DET] = _cholesky(gram, arena.ridge, book.factor)
-    _invert(book.factor, inverse)
-    for k in range(count):
-        for p in range(d):
-            value = 0.0
-            for q in range(d):
-                value += inverse[p, q] * x[k, q]
-            products[k, p] = value
-        mean, variance, spread = 0.0, 0.0, 0.0
-        for p in range(d):
-            mean += products[k, p] * book.h[p]
-            variance += products[k, p] * x[k, p]
-            spread += products[k, p] * products[k, p]
-        book.means[k], book.variances[k], book.spread[k] = mean, variance, spread
-    book.gauge[GROWTH] = 0.0
-    pulls = book.clock[PULLS]
-    book.clock[REBUILD_AT] = pulls + max(64, pulls // 64, count // 16)
-    book.row_of[:] = -1
-    book.owner[:] = -1
-    if len(book.owner) == count:
-        for k in range(count):
-            _keep(arena, book, k, k)
-
-
-@compiled
-def _keep(arena: Arena, book: Book, arm: int, row: int) -> None:
-    """Write the rows of an arm that has all of XA⁻¹ to draw on (just after a rebuild)."""
-    x, products = arena.features, book.products
-    count, d = x.shape
-    for k in range(count):
-        cross, cross2, variance, sensitivity = 0.0, 0.0, 0.0, 0.0
-        for p in range(d):
-            cross += products[arm, p] * x[k, p]
-            cross2 += products[arm, p] * products[k, p]
-            z = products[arm, p] - products[k, p]
-            variance += z * (x[arm, p] - x[k, p])
-            sensitivity += z * z
-        book.cross[row, k] = cross
-        book.gap_variance[row, k] = variance
-        if len(book.cross2):
-            book.cross2[row, k] = cross2
-            book.gap_sensitivity[row, k] = sensitivity
-    book.owner[row] = arm
-    book.row_of[arm] = row
-
-
-@compiled
-def _times(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
-    """Write Xv, running along memory."""
-    out[:] = 0.0
-    for p in range(len(columns)):
-        value = vector[p]
-        for k in range(columns.shape[1]):
-            out[k] += value * columns[p, k]
-
-
-@compiled
-def _fetch(arena: Arena, book: Book, arm: int) -> int:
-    """Compute the rows of `arm` in place of those used least recently."""
-    x, inverse, h, h2 = arena.features, book.inverse, book.h, book.h2
-    count, d = x.shape
-    row = 0
-    for m in range(len(book.owner)):
-        if book.used[m] < book.used[row]:
-            row = m
-    if book.owner[row] >= 0:
-        book.row_of[book.owner[row]] = -1
-    book.owner[row] = arm
-    book.row_of[arm] = row
-    for p in range(d):
-        value = 0.0
-        for q in range(d):
-            value += inverse[p, q] * x[arm, q]
-        h[p] = value
-    cross, variance = book.cross[row], book.gap_variance[row]
-    _times(arena.columns, h, cross)
-    own = book.variances[arm]
-    for k in range(count):
-        variance[k] = book.variances[k] + own - 2.0 * cross[k]
-    second = len(book.cross2) > 0
-    if second:
-        for p in range(d):
-            value = 0.0
-            for q in range(d):
-                value += inverse[p, q] * h[q]
-            h2[p] = value
-        cross2, sensitivity = book.cross2[row], book.gap_sensitivity[row]
-        _times(arena.columns, h2, cross2)
-        for k in range(count):
-            sensitivity[k] = book.spread[k] + book.spread[arm] - 2.0 * cross2[k]
-    for k in range(count):
-        lost = variance[k] < 2.0 * CANCELLED * own
-        if second:
-            lost = lost or book.gap_sensitivity[row, k] < 2.0 * CANCELLED * book.spread[arm]
-        if lost:  # too few digits left: compute the gap directly
-            value, length = 0.0, 0.0
-            for p in range(d):
-                z = 0.0
-                for q in range(d):
-                    z += inverse[p, q] * (x[k, q] - x[arm, q])
-                value += z * (x[k, p] - x[arm, p])
-                length += z * z
-            variance[k] = value
-            if second:
-                book.gap_sensitivity[row, k] = length
-    return row
-
-
 @inlined
-def _leader(means, noise_scale):  # type: ignore[no-untyped-def]
+def _leader(means: FloatArray, noise_scale: float) -> int:
     """Return i_t, the arm with the largest estimated mean."""
     top = means[0]
     for k in range(1, len(means)):
@@ -259,21 +60,33 @@ def _leader(means, noise_scale):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _mixture_squares(variance, sensitivity, row, nats, grid, out):  # type: ignore[no-untyped-def]
-    """Write the squared half-widths of Mixture, the best of all scales for each arm."""
-    count = len(out)
+def _mixture_ends(
+    row: int,
+    means: FloatArray,
+    variance: FloatArray,
+    sensitivity: FloatArray,
+    nats: FloatArray,
+    grid: FloatArray,
+    ends: FloatArray,
+) -> None:
+    """Write the upper end of each arm's interval by Mixture, the best of all scales for each."""
+    count = len(ends)
     factor, scale = nats[0], grid[0]
     for k in range(count):
-        out[k] = factor * (variance[row, k] + scale * sensitivity[row, k])
+        ends[k] = factor * (variance[row, k] + scale * sensitivity[row, k])
     for j in range(1, len(grid)):
         factor, scale = nats[j], grid[j]
         for k in range(count):
             value = factor * (variance[row, k] + scale * sensitivity[row, k])
-            out[k] = value if value < out[k] else out[k]
+            ends[k] = value if value < ends[k] else ends[k]
+    for k in range(count):
+        ends[k] = means[k] + math.sqrt(ends[k])
 
 
 @inlined
-def _closest(means, scores, twins, leader):  # type: ignore[no-untyped-def]
+def _closest(
+    means: FloatArray, scores: FloatArray, twins: IntArray, leader: int
+) -> tuple[int, float]:
     """Return j_t and B(t) from the upper ends of the intervals, in `scores`."""
     count = len(means)
     best = -math.inf
@@ -293,18 +106,20 @@ def _closest(means, scores, twins, leader):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _nearly(means, scores, leader, near):  # type: ignore[no-untyped-def]
+def _nearly(means: FloatArray, scores: FloatArray, leader: int, near: float) -> float:
     """Return what B(t) would be if all widths were `near` times as long."""
     best = -math.inf
     for k in range(len(means)):
         value = means[k] + near * (scores[k] - means[k])
         if value > best:
             best = value
-    return best - means[leader]
+    return float(best - means[leader])
 
 
 @inlined
-def _greedy(cross, variances, first, second, scores):  # type: ignore[no-untyped-def]
+def _greedy(
+    cross: FloatArray, variances: FloatArray, first: int, second: int, scores: FloatArray
+) -> int:
     """Return the arm that shrinks the contested gap's variance most (9)."""
     count = len(scores)
     for k in range(count):
@@ -341,26 +156,43 @@ def _track(mixes: Mixes, counts: IntArray, leader: int, rival: int) -> int:
 
 
 @inlined
-def _absorb_first(c, s, step, means, variances, cross, gap_variance, owner):  # type: ignore[no-untyped-def]
+def _absorb_first(
+    c: FloatArray,
+    t: float,
+    step: float,
+    means: FloatArray,
+    variances: FloatArray,
+    cross: FloatArray,
+    gap_variance: FloatArray,
+    owner: IntArray,
+) -> None:
     """Do to means and variances what a pull does (least_squares.py)."""
-    count, t = len(c), 1.0 / s
+    count = len(c)
     for k in range(count):
         means[k] += c[k] * step
-    for k in range(count):
         variances[k] -= c[k] * c[k] * t
     for m in range(len(owner)):
-        if owner[m] >= 0:
-            own = c[owner[m]]
+        i = m if len(owner) == count else owner[m]
+        if i >= 0:
+            own = c[i]
             f = own * t
             for k in range(count):
-                cross[m, k] -= f * c[k]
-            for k in range(count):
                 y = own - c[k]
+                cross[m, k] -= f * c[k]
                 gap_variance[m, k] -= y * y * t
 
 
 @inlined
-def _absorb_second(c, b, s, hh, spread, cross2, gap_sensitivity, owner):  # type: ignore[no-untyped-def]
+def _absorb_second(
+    c: FloatArray,
+    b: FloatArray,
+    s: float,
+    hh: float,
+    spread: FloatArray,
+    cross2: FloatArray,
+    gap_sensitivity: FloatArray,
+    owner: IntArray,
+) -> None:
     """Do to sensitivities what a pull does; hh = ‖A⁻¹x_a‖²."""
     count, t = len(c), 1.0 / s
     if len(owner) < count:
@@ -393,7 +225,13 @@ def _absorb_inverse(x: FloatArray, inverse: FloatArray, h: FloatArray, arm: int,
 
 
 @inlined
-def _reward(kind, mean, scale, rng):  # type: ignore[no-untyped-def]
+def _log(x: float, s: float) -> float:
+    """Return log(s) for s = 1 + x; x is small after a few thousand pulls, and a series is fast."""
+    return x * (1.0 - x * (0.5 - x * (1.0 / 3.0))) if x < 1e-4 else math.log(s)
+
+
+@inlined
+def _reward(kind: int, mean: float, scale: float, rng: np.random.Generator) -> float:
     if kind == GAUSSIAN:
         reward = mean + scale * rng.standard_normal()
     elif 2.0 * rng.random() - 1.0 < mean:
@@ -401,6 +239,19 @@ def _reward(kind, mean, scale, rng):  # type: ignore[no-untyped-def]
     else:
         reward = -1.0
     return reward
+
+
+@compiled
+def _start(book: Book, world: CompiledWorld, rng: np.random.Generator, until: int) -> bool:
+    """Pull each arm once (Algorithm 1), as far as `until` allows."""
+    for arm in range(len(book.counts)):
+        if book.counts[arm] == 0:
+            if book.clock[PULLS] >= until:
+                return False
+            book.counts[arm] = 1
+            book.sums[arm] = _reward(world.kind, world.means[arm], world.scale, rng)
+            book.clock[PULLS] += 1
+    return True
 
 
 @compiled
@@ -413,39 +264,31 @@ def advance(
     until: int,
 ) -> int:
     """Play on until settled, `until` pulls, or something that the caller has to look at."""
+    if not _start(book, world, rng, until):
+        return PAUSED
+    if book.clock[REBUILD_AT] == 0:
+        rebuild(arena, book)
     # Locals, because looking an array up in a tuple costs as much as a short loop over it.
-    grid, twins, epsilon, noise_scale = arena.grid, arena.twins, arena.epsilon, arena.noise_scale
-    bound, tracking, near, constants = arena.bound, arena.tracking, arena.near, arena.constants
-    counts, sums, means, variances, spread = book.counts, book.sums, book.means, book.variances, book.spread
-    row_of, owner, used, cross, cross2 = book.row_of, book.owner, book.used, book.cross, book.cross2
+    bound, epsilon, noise_scale, near = arena.bound, arena.epsilon, arena.noise_scale, arena.near
+    grid, twins, tracking, constants = arena.grid, arena.twins, arena.tracking, arena.constants
+    counts, sums, means, variances = book.counts, book.sums, book.means, book.variances
+    spread, row_of, owner, used = book.spread, book.row_of, book.owner, book.used
+    cross, cross2, log_dets, nats = book.cross, book.cross2, book.log_dets, book.nats
     gap_variance, gap_sensitivity = book.gap_variance, book.gap_sensitivity
-    log_dets, nats, c, b, scores = book.log_dets, book.nats, book.c, book.b, book.scores
-    clock, gauge = book.clock, book.gauge
+    c, b, scores, clock, gauge = book.c, book.b, book.scores, book.clock, book.gauge
     kind, mu, scale = world.kind, world.means, world.scale
     count, d, all_rows = len(counts), len(arena.columns), len(owner) == len(counts)
-    mixture = bound == MIXTURE
-    for arm in range(count):  # pull each arm once (Algorithm 1)
-        if counts[arm] == 0:
-            if clock[PULLS] >= until:
-                return PAUSED
-            counts[arm] = 1
-            sums[arm] = _reward(kind, mu[arm], scale, rng)
-            clock[PULLS] += 1
-    if clock[REBUILD_AT] == 0:
-        rebuild(arena, book)
     pulls, tick, growth = clock[PULLS], clock[TICK], gauge[GROWTH]
-    status = -1
     while True:
         leader = _leader(means, noise_scale)
         first = row_of[leader]
         if first < 0:
-            first = _fetch(arena, book, leader)
-        if mixture:
+            first = fetch(arena, book, leader)
+        if bound == MIXTURE:
             for j in range(len(grid)):
-                nats[j] = 2.0 * noise_scale * noise_scale * (constants[0] + 0.5 * (log_dets[j] + growth))
-            _mixture_squares(gap_variance, gap_sensitivity, first, nats, grid, scores)
-            for k in range(count):
-                scores[k] = means[k] + math.sqrt(scores[k])
+                half = constants[0] + 0.5 * (log_dets[j] + growth)  # ℓ_j
+                nats[j] = 2.0 * noise_scale * noise_scale * half
+            _mixture_ends(first, means, gap_variance, gap_sensitivity, nats, grid, scores)
         else:
             if bound == SELF_NORMALIZED:  # (3)
                 radius = 2.0 * constants[0] + gauge[LOG_DET] + growth - constants[3]
@@ -463,11 +306,11 @@ def advance(
             rebuild(arena, book)  # a verdict deserves a fresh solve
             growth = 0.0
             continue
-        if near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls:
-            if _nearly(means, scores, leader, near) <= epsilon:
-                clock[CHECKED] = pulls
-                status = NEARLY
-                break
+        unchecked = near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls
+        if unchecked and _nearly(means, scores, leader, near) <= epsilon:
+            clock[CHECKED] = pulls
+            status = NEARLY
+            break
         if pulls >= until:
             status = PAUSED
             break
@@ -481,7 +324,7 @@ def advance(
         else:
             second = row_of[rival]
             if second < 0:
-                second = _fetch(arena, book, rival)
+                second = fetch(arena, book, rival)
             used[second] = tick
             arm = _greedy(cross, variances, first, second, scores)
         reward = _reward(kind, mu[arm], scale, rng)
@@ -495,19 +338,21 @@ def advance(
             continue
         row = row_of[arm]
         if row < 0:
-            row = _fetch(arena, book, arm)
+            row = fetch(arena, book, arm)
         used[row] = tick
         for k in range(count):
             c[k] = cross[row, k]
         s = 1.0 + c[arm]
-        if mixture:
+        if bound == MIXTURE:
             for k in range(count):
                 b[k] = cross2[row, k]
             _absorb_second(c, b, s, b[arm], spread, cross2, gap_sensitivity, owner)
-        _absorb_first(c, s, (reward - means[arm]) / s, means, variances, cross, gap_variance, owner)
+        t = 1.0 / s
+        step = (reward - means[arm]) * t
+        _absorb_first(c, t, step, means, variances, cross, gap_variance, owner)
         if not all_rows:
             _absorb_inverse(arena.features, book.inverse, book.h, arm, s)
-        growth += math.log(s)
+        growth += _log(c[arm], s)
     clock[PULLS], clock[TICK], clock[LEADING], clock[RIVALLING] = pulls, tick, leader, rival
     gauge[GROWTH], gauge[MARGIN] = growth, margin
     return status

@@ -32,9 +32,7 @@ def entries() -> list[Entry]:
 
 def play(entry: Entry, *, seed: int, progress: Progress | None = None) -> Result:
     """Run one explorer of the demonstration."""
-    return run(
-        entry.explorer, soare(DIMENSION, ANGLE).gaussian(), seed=seed, progress=progress
-    )
+    return run(entry.explorer, soare(DIMENSION, ANGLE).gaussian(), seed=seed, progress=progress)
 
 
 def table(results: Iterable[Result]) -> str:
