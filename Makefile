@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow bench coverage format clean
+.PHONY: demo test check slow bench guarantees format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -23,8 +23,8 @@ slow: $(READY)  ## statistical guarantees, some minutes
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
 
-coverage: $(READY)  ## the experiments quoted in docs/bounds.md
-	$(BIN)/python -m benchmarks.coverage
+guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
+	$(BIN)/python -m benchmarks.guarantees
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -106,7 +106,7 @@ def test_limit(lane):
     assert not result.certificate.settled
     message = str(result)
     assert "777 pulls" in message
-    assert "is within" in message
+    assert "the best arm is at most" in message
     assert "epsilon > 0" in message
 
 
@@ -198,7 +198,7 @@ def test_the_answer_is_a_result_one_can_read():
     result = run(LinGapE(outsider().problem(epsilon=0.5)), outsider().gaussian())
     assert result.correct
     assert result.true_gap <= 0.5
-    assert str(result).startswith(f"Arm {result.arm} is within")
+    assert f"better than arm {result.arm}," in str(result)
 
 
 WITHOUT_NUMBA = """

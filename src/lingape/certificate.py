@@ -34,16 +34,16 @@ class Certificate:
             claim = f"No arm is better than {self.name}, {confidence} ({self.pulls} pulls)."
         elif self.settled:
             claim = (
-                f"{self.name} is within {self.gap_bound:.4g} of the best arm, {confidence} "
-                f"({self.pulls} pulls)."
+                f"The best arm is at most {self.gap_bound:.4g} better than {self.name}, "
+                f"{confidence} ({self.pulls} pulls)."
             )
         else:
             claim = (
-                f"Not settled after {self.pulls} pulls. So far {self.name} is within "
-                f"{self.gap_bound:.4g} of the best arm, {confidence}; to stop, that has to fall "
-                f"to ε = {self.epsilon:g}."
+                f"Not settled after {self.pulls} pulls. So far the best arm is at most "
+                f"{self.gap_bound:.4g} better than {self.name}, {confidence}; to stop, that has "
+                f"to fall to ε = {self.epsilon:g}."
             )
-        lines = [claim[0].upper() + claim[1:], f"By the bound {self.bound}, provided that:"]
+        lines = [claim, f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,241 @@
+"""The statistical claims of docs/bounds.md, measured: `make guarantees` (some minutes).
+
+The slow tests (`make slow`) assert what this prints.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks import record
+from lingape import (
+    Bound,
+    Instance,
+    LinGapE,
+    Mixture,
+    SelfNormalized,
+    Tracking,
+    canonical,
+    run,
+    soare,
+    soare_tied,
+)
+from lingape.arrays import IntArray
+from lingape.paper import TABLE_1
+from lingape.paper.settings import BOUND as PAPER
+from lingape.pulls import PullRule, greedy
+
+DELTA = 0.05
+TIED_RUNS, TIED_ROUNDS = 2_000, 300_000
+
+
+class Times(NamedTuple):
+    """Stopping times over seeds."""
+
+    pulls: IntArray
+    wrong: int
+
+    @property
+    def mean(self) -> float:
+        return float(self.pulls.mean())
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return float(self.pulls.std(ddof=1) / math.sqrt(len(self.pulls)))
+
+
+def _one(
+    instance: Instance, bound: Bound, pull: Callable[[], PullRule], limit: int, seed: int
+) -> tuple[int, bool, bool]:
+    problem = instance.problem(norm_bound=2.0, delta=DELTA)
+    result = run(
+        LinGapE(problem, bound=bound, pull=pull()),
+        instance.gaussian(),
+        seed=seed,
+        max_pulls=limit,
+        lane="compiled",
+    )
+    return result.pulls, result.certificate.settled, result.correct
+
+
+def _greedy() -> PullRule:
+    return greedy
+
+
+def stopping_times(
+    instance: Instance,
+    bound: Bound,
+    *,
+    runs: int,
+    pull: Callable[[], PullRule] = _greedy,
+    limit: int = 20_000_000,
+) -> Times:
+    """Run LinGapE once for each seed, on all cores."""
+    one = functools.partial(_one, instance, bound, pull, limit)
+    rows = Parallel(n_jobs=-1, batch_size=4)(delayed(one)(seed) for seed in range(runs))
+    assert all(settled for _, settled, _ in rows)
+    pulls = np.array([pulls for pulls, _, _ in rows], dtype=np.int64)
+    return Times(pulls, sum(not correct for _, _, correct in rows))
+
+
+def false_separations(instance: Instance, bound: Bound, *, runs: int, rounds: int) -> int:
+    """Count the runs that tell tied best arms apart, each a false claim."""
+    one = functools.partial(_one, instance, bound, _greedy, rounds)
+    rows = Parallel(n_jobs=-1, batch_size=4)(delayed(one)(seed) for seed in range(runs))
+    return sum(settled for _, settled, _ in rows)
+
+
+def tied_instances() -> list[Instance]:
+    """Instances whose best arms are exactly equal."""
+    return [soare_tied(5, 0.01), soare_tied(2, 0.01), soare_tied(3, 0.5), canonical(5, 0.0)]
+
+
+def upper_limit(errors: int, runs: int, confidence: float = 0.95) -> float:
+    """Return the Clopper-Pearson upper limit of an error rate, by bisection."""
+    low, high = errors / runs, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = sum(
+            math.exp(
+                math.lgamma(runs + 1)
+                - math.lgamma(k + 1)
+                - math.lgamma(runs - k + 1)
+                + k * math.log(middle)
+                + (runs - k) * math.log1p(-middle)
+            )
+            for k in range(errors + 1)
+        )
+        low, high = (middle, high) if tail > 1 - confidence else (low, middle)
+    return high
+
+
+def table_1_rows(runs: int = 400) -> list[dict[str, Any]]:
+    """The paper's Table 1 instance: the distribution behind its single example."""
+    rows = []
+    for title, bound, pull in (
+        ("paper's bound (K²), greedy", PAPER, _greedy),
+        ("paper's bound (K²), tracking", PAPER, Tracking),
+        ("paper's bound as printed, greedy", SelfNormalized(), _greedy),
+        ("Mixture, greedy", Mixture(), _greedy),
+        ("Mixture refined, greedy", Mixture(refined=True), _greedy),
+    ):
+        times = stopping_times(soare(5, 0.01), bound, runs=runs, pull=pull)
+        low, median, high = np.quantile(times.pulls, [0.05, 0.5, 0.95])
+        below = int((times.pulls < sum(TABLE_1["LinGapE"])).sum())
+        rows.append(
+            {
+                "what": title,
+                "runs": runs,
+                "mean": times.mean,
+                "standard error": times.error,
+                "5 %": low,
+                "median": median,
+                "95 %": high,
+                "below Table 1": below,
+                "wrong": times.wrong,
+            }
+        )
+    return rows
+
+
+def dimension_rows(runs: int = 200) -> list[dict[str, Any]]:
+    """Samples by dimension, with the paper's bound and with Mixture."""
+    rows = []
+    for d in range(2, 11):
+        paper = stopping_times(soare(d, 0.01), PAPER, runs=runs)
+        tight = stopping_times(soare(d, 0.01), Mixture(), runs=runs)
+        refined = stopping_times(soare(d, 0.01), Mixture(refined=True), runs=runs)
+        rows.append(
+            {
+                "d": d,
+                "runs": runs,
+                "paper": paper.mean,
+                "paper error": paper.error,
+                "mixture": tight.mean,
+                "mixture error": tight.error,
+                "refined": refined.mean,
+                "ratio": paper.mean / tight.mean,
+                "wrong": [paper.wrong, tight.wrong, refined.wrong],
+            }
+        )
+    return rows
+
+
+def tied_rows(runs: int = TIED_RUNS, rounds: int = TIED_ROUNDS) -> list[dict[str, Any]]:
+    """False claims on tied arms."""
+    rows = []
+    for instance in tied_instances():
+        for title, bound in (
+            ("paper's (K²)", PAPER),
+            ("Mixture", Mixture()),
+            ("Mixture refined", Mixture(refined=True)),
+        ):
+            errors = false_separations(instance, bound, runs=runs, rounds=rounds)
+            rows.append(
+                {
+                    "instance": instance.name,
+                    "bound": title,
+                    "runs": runs,
+                    "rounds": rounds,
+                    "errors": errors,
+                    "rate": errors / runs,
+                    "upper limit": upper_limit(errors, runs),
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    """Print the tables of docs/bounds.md and write them as JSON."""
+    rows = table_1_rows()
+    record.write("table1", rows)
+    header = ["soare(5, 0.01)", "mean ± s.e.", "5 % – median – 95 %", "below 431,119", "wrong"]
+    cells = [
+        [
+            row["what"],
+            f"{row['mean']:,.0f} ± {row['standard error']:,.0f}",
+            f"{row['5 %']:,.0f} – {row['median']:,.0f} – {row['95 %']:,.0f}",
+            f"{row['below Table 1']} of {row['runs']}",
+            str(row["wrong"]),
+        ]
+        for row in rows
+    ]
+    print(record.table(header, cells), "\n")
+    rows = dimension_rows()
+    record.write("dimensions", rows)
+    cells = [
+        [
+            str(row["d"]),
+            f"{row['paper']:,.0f} ± {row['paper error']:,.0f}",
+            f"{row['mixture']:,.0f} ± {row['mixture error']:,.0f}",
+            f"{row['refined']:,.0f}",
+            f"{row['ratio']:.1f}",
+        ]
+        for row in rows
+    ]
+    print(
+        record.table(["d", "paper's (K²)", "Mixture", "refined", "paper's/Mixture"], cells), "\n"
+    )
+    rows = tied_rows()
+    record.write("ties", rows)
+    cells = [
+        [
+            row["instance"],
+            row["bound"],
+            f"{row['errors']} of {row['runs']}",
+            f"{100 * row['rate']:.2f} %",
+            f"{100 * row['upper limit']:.2f} %",
+        ]
+        for row in rows
+    ]
+    print(record.table(["tied instance", "bound", "false", "rate", "95 % limit"], cells))
+    print(record.provenance())
+
+
+if __name__ == "__main__":
+    main()
