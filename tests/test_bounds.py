@@ -115,6 +115,19 @@ def test_mixture_tries_all_scales_that_matter(monkeypatch):
         assert np.allclose(some, every, rtol=1e-12)
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_worst_case_is_never_shorter_than_what_it_bounds(d):
+    instance = sphere(4, d, 0)
+    problem = instance.problem(norm_bound=1e-6)
+    for pulls in (1, 100, 10_000):
+        radii = []
+        for bound in (SelfNormalized(), WorstCase()):
+            estimate = bound.estimate(problem)
+            estimate.load(np.full(4, pulls), np.zeros(4))
+            radii.append(bound.radius(problem, estimate))
+        assert radii[0] <= radii[1]
+
+
 def test_refined_widths_are_shorter_and_exclude_no_more_than_the_mixture_itself():
     """An error just outside the refined interval is excluded by the supermartingale itself."""
     rng = np.random.default_rng(4)
@@ -165,6 +178,8 @@ def test_refinement_is_all_or_nothing():
         lambda: Mixture(scales=2.5),
         lambda: Mixture(base=1.0),
         lambda: Mixture(scales=200),
+        lambda: Mixture(scales=10**6),
+        lambda: Mixture(base="16x"),
     ],
 )
 def test_bad_settings(make):
@@ -176,7 +191,7 @@ def test_bad_settings(make):
 def test_the_papers_bounds_need_a_norm_bound_and_a_ridge(bound):
     with pytest.raises(InvalidBound, match=r"norm_bound \(S\)"):
         LinGapE(Problem(np.eye(2)), bound=bound)
-    for ridge in (0, -1.0, math.inf, math.nan):
+    for ridge in (0, -1.0, math.inf, math.nan, "much"):
         with pytest.raises(InvalidBound, match="ridge"):
             LinGapE(Problem(np.eye(2), norm_bound=1), bound=bound, ridge=ridge)
 

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from lingape import BOUNDS, EXPLORERS, PULLS, LinGapE, Mixture, SelfNormalized
+from lingape import BOUNDS, EXPLORERS, PULLS, LinGapE, Mixture, SelfNormalized, canonical
 from lingape.testing import BOUND_LAWS, EXPLORER_LAWS
 
 
@@ -35,6 +35,11 @@ BOUND_BUILDERS = dict(BOUNDS) | {
 @pytest.mark.parametrize("law", EXPLORER_LAWS)
 def test_explorer(law, explorer):
     EXPLORER_LAWS[law](BUILDERS[explorer])
+
+
+@pytest.mark.parametrize("explorer", BUILDERS)
+def test_every_registered_combination_has_a_compiled_lane(explorer):
+    assert BUILDERS[explorer](canonical(3).problem(norm_bound=2.0)).compiled() is not None
 
 
 @pytest.mark.parametrize("bound", BOUND_BUILDERS)

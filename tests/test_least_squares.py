@@ -1,12 +1,15 @@
 """Caches agree with a solve from scratch, however many updates lie between."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lingape import LeastSquares, soare, sphere
-from lingape.errors import InvalidReward, InvalidState
+from lingape.errors import IllConditioned, InvalidState
 
 
 def from_scratch(estimate):
@@ -117,6 +120,23 @@ def test_copies_share_nothing_that_changes():
     assert estimate.means[0] == 0
 
 
+def test_log_det_of_features_of_unequal_size():
+    """Against exact arithmetic: the small eigenvalues count as much as the large one."""
+    arms = np.array(
+        [[2, 9, 11 * 10**8], [7, 1, 19 * 10**8], [5, 6, 14 * 10**8], [9, 4, 12 * 10**8]]
+    )
+    exact = [
+        [sum(Fraction(500 * int(x[p]) * int(x[q])) for x in arms) + (p == q) for q in range(3)]
+        for p in range(3)
+    ]
+    (a, b, c), (d, e, f), (g, h, i) = exact
+    determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        estimate = LeastSquares(arms[:, order].astype(float), ridge=1.0)
+        estimate.load(np.full(4, 500), np.zeros(4))
+        assert estimate.log_det == pytest.approx(math.log(determinant), abs=1e-3)
+
+
 def test_log_det_ratios_are_never_too_small():
     estimate = LeastSquares(soare(4, 0.1).arms, sensitivities=True)
     scales = np.array([1.0, 50.0, 1e4])
@@ -133,12 +153,17 @@ def test_log_det_ratios_are_never_too_small():
             assert np.allclose(claimed, exact)
 
 
-def test_overflow_is_refused():
-    estimate = LeastSquares(np.eye(2), ridge=1.0)
-    estimate.update(0, 1.7e308)
-    with pytest.raises(InvalidReward, match="finite sum"):
-        estimate.update(0, 1.7e308)
-    assert estimate.pulls == 1
+def test_what_cannot_be_inverted_is_refused_without_a_trace():
+    """A third feature that nearly repeats the others, all so large that the ridge is lost."""
+    features = np.random.default_rng(18).standard_normal((8, 3))
+    features[:, 2] = features[:, 0] + features[:, 1] + 1e-8 * features[:, 2]
+    estimate = LeastSquares(3e7 * features, ridge=1.0)
+    told = 0
+    with pytest.raises(IllConditioned, match="closer to 1"):  # noqa: PT012
+        for arm in list(range(8)) * 100:
+            estimate.update(arm, 1.0)
+            told += 1
+    assert estimate.pulls == estimate.counts.sum() == told
 
 
 def saved():
@@ -178,6 +203,10 @@ def test_state_is_exact():
         lambda s: s["caches"].__setitem__("spectrum", [0.0] * 9),
         lambda s: s["caches"].__setitem__("_gap_variance", [0.0] * 300),
         lambda s: s.update(growth=-5.0),
+        lambda s: s.update(growth=s["growth"] - 1, base_log_det=s["base_log_det"] + 1),
+        lambda s: s.update(caches=None),
+        lambda s: s.update(rebuild_at=10**300),
+        lambda s: s.update(rebuild_at=0),
         lambda s: s.update(leader=900),
         lambda s: s.update(rebuild_at=None),
         lambda s: s.update(counts=[0] * 300, sums=[0.0] * 300),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lingape import (
+    Gaussian,
     LinGapE,
     Mixture,
     Problem,
@@ -22,7 +23,7 @@ from lingape import (
     soare,
     sphere,
 )
-from lingape.errors import InvalidArgument, InvalidArm, InvalidReward, InvalidState
+from lingape.errors import IllConditioned, InvalidArgument, InvalidArm, InvalidReward, InvalidState
 from lingape.testing import Tape, pulls_of
 
 
@@ -103,6 +104,23 @@ def test_ask_many_needs_a_number(n):
 def test_ask_many_refuses_unknown_pending_arms():
     with pytest.raises(InvalidArm):
         started().ask_many(1, pending=[6])
+    for pending in (0, None):
+        with pytest.raises(InvalidArgument, match="sequence"):
+            started().ask_many(1, pending=pending)
+
+
+def test_huge_rewards_are_refused():
+    explorer = started()
+    for reward in (1e101, -1e308, 10**400):
+        with pytest.raises(InvalidReward, match="1e\\+100"):
+            explorer.tell(0, reward)
+
+
+def test_tiny_delta_in_words():
+    explorer = LinGapE(Problem(np.eye(2), delta=1e-12, epsilon=1.0, noise_scale=0.01))
+    explorer.tell(0, 1.0)
+    explorer.tell(1, 0.0)
+    assert "at least 1 - 1e-12" in str(explorer.certificate())
 
 
 def test_tell_many_is_all_or_nothing():
@@ -112,6 +130,8 @@ def test_tell_many_is_all_or_nothing():
         ([0, 9], [1.0, 1.0], InvalidArm),
         ([0, 1], [1.0, math.nan], InvalidReward),
         ([0, 1], [1.0], InvalidArgument),
+        (0, 1.0, InvalidArgument),
+        ([0, 0], [1e99, 1e101], InvalidReward),
     ]:
         with pytest.raises(error):
             explorer.tell_many(arms, rewards)
@@ -197,6 +217,7 @@ def test_certificates_in_words():
         lambda s: s.update(ridge=2.0),
         lambda s: s.update(verdict={"arm": 0}),
         lambda s: s.update(verdict="yes"),
+        lambda s: s.update(verdict=LinGapE.from_state(s).certificate().to_dict()),
         lambda s: s.update(estimate=None),
         lambda s: s["estimate"]["counts"].__setitem__(0, 10**6),
     ],
@@ -206,6 +227,94 @@ def test_damaged_states_are_refused(damage):
     damage(state)
     with pytest.raises(InvalidState):
         LinGapE.from_state(state)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda v: v.update(arm=99),
+        lambda v: v.update(arm="x"),
+        lambda v: v.update(arm=(v["arm"] + 1) % 3),
+        lambda v: v.update(gap_bound=None),
+        lambda v: v.update(gap_bound=5.0),
+        lambda v: v.update(delta=1e-9),
+        lambda v: v.update(settled=False),
+        lambda v: v.update(pulls=10**9),
+        lambda v: v.update(bound="Certainty()"),
+        lambda v: v.pop("assumptions"),
+    ],
+)
+def test_damaged_verdicts_are_refused(damage):
+    explorer = LinGapE(canonical(3, 2.0).problem())
+    run(explorer, canonical(3, 2.0).gaussian())
+    state = json.loads(json.dumps(explorer.state()))
+    assert LinGapE.from_state(state).certificate() == explorer.certificate()
+    damage(state["verdict"])
+    with pytest.raises(InvalidState, match="verdict"):
+        LinGapE.from_state(state)
+
+
+def test_states_with_means_of_zero():
+    explorer = LinGapE(Problem(np.eye(2)))
+    for reward in (1, 1, 1, -1, -1, -1):
+        explorer.tell(0, reward)
+        explorer.tell(1, reward)
+    assert LinGapE.from_state(explorer.state()).state() == explorer.state()
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        [[2, -2], [2, -2], [-1, 1], [-3, 2]],
+        [[0, 0], [1, 3], [2, 6], [1, 1]],
+        [[1, 1, 1], [1, 1, 1 + 1e-9], [1, 2, 1], [3, 1, 4], [1, 2, 1]],
+    ],
+)
+def test_dependent_arms_first(arms):
+    """Rounding makes dependent arms look independent; the estimate waits for ones that are."""
+    explorer = LinGapE(Problem(arms, epsilon=0.3))
+    assert len(explorer.ask_many(7)) == 7
+    theta = np.full(len(arms[0]), 0.5)
+    for _ in range(300):
+        if explorer.done:
+            break
+        arm = explorer.ask()
+        explorer.tell(arm, float(np.dot(arms[arm], theta)))
+    assert explorer.theta @ np.array(arms[-1]) == pytest.approx(np.dot(arms[-1], theta))
+
+
+def test_features_too_far_apart_are_refused_in_both_lanes():
+    """The ridge is lost beside such features: no lane may turn that into an answer."""
+    rng = np.random.default_rng(18)
+    x = rng.standard_normal((8, 3))
+    x[:, 2] = x[:, 0] + x[:, 1] + 1e-8 * rng.standard_normal(8)
+    arms, theta = 3e7 * x, rng.standard_normal(3) / 3e7
+    problem = Problem(arms, norm_bound=1.0, noise_scale=10.0)
+    for lane in ("plain", "compiled"):
+        explorer = LinGapE(problem, bound=SelfNormalized())
+        try:
+            result = run(explorer, Gaussian(arms, theta, scale=10.0), lane=lane, max_pulls=2_000)
+        except IllConditioned:
+            continue
+        assert result.correct or not result.certificate.settled
+    result = run(LinGapE(problem), Gaussian(arms, theta, scale=10.0), max_pulls=2_000)
+    assert result.correct or not result.certificate.settled
+
+
+@pytest.mark.parametrize(
+    ("problem", "parts"),
+    [
+        (np.eye(2), {}),
+        (Problem(np.eye(2)), {"bound": Mixture}),
+        (Problem(np.eye(2)), {"bound": "mixture"}),
+        (Problem(np.eye(2)), {"bound": None}),
+        (Problem(np.eye(2)), {"pull": Tracking}),
+        (Problem(np.eye(2)), {"pull": "greedy"}),
+    ],
+)
+def test_parts_of_the_wrong_kind(problem, parts):
+    with pytest.raises(InvalidArgument, match=r"Problem\(arms\)|parentheses"):
+        LinGapE(problem, **parts)
 
 
 @pytest.mark.parametrize("state", [None, [], "{}", 3])

@@ -46,6 +46,10 @@ def test_arms_are_copied():
         (1e-200 * np.eye(2), ["1e-200", "units"]),
         (1e200 * np.eye(2), ["1e+200", "units"]),
         (np.eye(2) * 1j, ["real"]),
+        ([["1", "2"], ["3", "4"]], ["real numbers"]),
+        (np.array([["2020-01-01", "2021-01-01"]] * 2, dtype="M8[D]"), ["real numbers"]),
+        (np.ma.array(np.eye(2), mask=np.eye(2)), ["masked"]),
+        ([[10**400, 1], [1, 2]], ["real numbers"]),
     ],
 )
 def test_bad_arms(arms, words):
@@ -72,6 +76,9 @@ def test_bad_arms(arms, words):
         ({"names": ["a"]}, ["one name per arm", "2", "got 1"]),
         ({"names": ["a", "a"]}, ["'a'", "more than once"]),
         ({"names": "ab"}, ["'ab'"]),
+        ({"names": 5}, ["5"]),
+        ({"delta": 10**400}, ["between 0 and 1"]),
+        ({"noise_scale": 1e200}, ["at most 1e+100"]),
     ],
 )
 def test_bad_settings(settings, words):
@@ -106,6 +113,27 @@ def test_span_does_not_depend_on_the_units_of_a_feature():
     arms = rng.standard_normal((6, 3)) * [1e12, 1.0, 1e-12]
     assert Problem(arms).rank == 3
     assert Problem(np.hstack([arms, arms[:, :1]])).rank == 3
+
+
+def test_coordinates_keep_features_of_any_size():
+    """A dependent column added to features of very different sizes loses none of them."""
+    rng = np.random.default_rng(0)
+    arms = rng.standard_normal((8, 3)) * [1e8, 1.0, 1e-8]
+    flat = Problem(np.hstack([arms, arms[:, 1:2]]))
+    assert flat.rank == 3
+    fit = np.linalg.lstsq(
+        flat.coordinates / np.abs(flat.coordinates).max(axis=0), arms[:, 2], rcond=None
+    )
+    assert np.allclose(
+        flat.coordinates / np.abs(flat.coordinates).max(axis=0) @ fit[0],
+        arms[:, 2],
+        rtol=1e-3,
+        atol=1e-11,
+    )
+
+
+def test_zeros_have_no_sign():
+    assert hash(Problem([[0.0, 1.0], [1.0, 0.0]])) == hash(Problem([[-0.0, 1.0], [1.0, -0.0]]))
 
 
 def test_nearly_dependent_features_are_refused():

@@ -19,6 +19,7 @@ from lingape import (
     Tracking,
     canonical,
     outsider,
+    play,
     run,
     soare,
     soare_tied,
@@ -48,6 +49,10 @@ def test_tied_instances_are_tied():
         lambda: Gaussian([1.0, 2.0], [1.0]),
         lambda: Gaussian(np.eye(2), [1.0, np.nan]),
         lambda: Gaussian(np.eye(2), [1.0, 0.0], scale=-1),
+        lambda: Gaussian(np.eye(2), [1.0, 0.0], scale="x"),
+        lambda: Gaussian("abc", [1.0]),
+        lambda: canonical(3, "x"),
+        lambda: soare(3, np.nan),
         lambda: Signed(np.eye(2), [1.5, 0.0]),
         lambda: soare(1),
         lambda: canonical(2.5),
@@ -154,6 +159,15 @@ def test_bad_arguments():
     explorer, world = LinGapE(canonical(3).problem()), canonical(3).gaussian()
     with pytest.raises(InvalidArgument, match="max_pulls"):
         run(explorer, world, max_pulls=0)
+    with pytest.raises(InvalidArgument, match="max_pulls"):
+        run(explorer, world, max_pulls=True)
+    for seed in (-1, "x", 1.5):
+        with pytest.raises(InvalidArgument, match="seed"):
+            run(explorer, world, seed=seed)
+    with pytest.raises(InvalidEnvironment, match=r"gaussian\(\)"):
+        run(explorer, canonical(3))
+    with pytest.raises(InvalidEnvironment, match="different features"):
+        play(explorer, Gaussian(np.diag([1.0, 1.0, 2.0]), [1, 0, 0]))
     with pytest.raises(InvalidArgument, match="lane"):
         run(explorer, world, lane="fast")
     with pytest.raises(InvalidEnvironment, match="same arms"):
@@ -177,6 +191,49 @@ def test_tracking_meets_many_pairs_in_the_compiled_lane():
         for lane in ("plain", "compiled")
     )
     assert plain.counts.tolist() == fast.counts.tolist()
+
+
+@pytest.mark.parametrize("bound", [Mixture(), Mixture(refined=True), SelfNormalized()])
+@pytest.mark.parametrize("count", [5, 40])
+def test_duplicates_in_the_compiled_lane(bound, count):
+    """Copies of the best arm, in a basis that gives them rounding errors of their own."""
+    rng = np.random.default_rng(2)
+    rotation = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    arms = (
+        np.vstack([np.eye(3), np.eye(3)[[0, 0]], 0.3 * sphere(count - 5, 3, 1).arms])
+        if count > 5
+        else np.vstack([np.eye(3), np.eye(3)[[0, 0]]])
+    )
+    problem, world = (
+        Problem(arms @ rotation, norm_bound=2.0),
+        Gaussian(arms @ rotation, rotation.T[:, 0] * 0.8),
+    )
+    for seed in range(5):
+        plain, fast = (
+            run(LinGapE(problem, bound=bound), world, seed=seed, max_pulls=3_000, lane=lane)
+            for lane in ("plain", "compiled")
+        )
+        assert plain.counts.tolist() == fast.counts.tolist()
+        assert plain.ending is fast.ending
+        assert fast.correct or not fast.certificate.settled
+
+
+def test_at_the_limit_the_lanes_say_the_same():
+    instance = soare(3, 0.2)
+    for limit in range(240, 300):
+        plain, fast = (
+            run(
+                LinGapE(instance.problem()),
+                instance.gaussian(),
+                seed=2,
+                max_pulls=limit,
+                lane=lane,
+            )
+            for lane in ("plain", "compiled")
+        )
+        assert plain.ending is fast.ending
+        assert plain.certificate.settled == fast.certificate.settled
+        assert plain.certificate.gap_bound == pytest.approx(fast.certificate.gap_bound, rel=1e-6)
 
 
 @pytest.mark.parametrize("bound", [Mixture(), SelfNormalized()])

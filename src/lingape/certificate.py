@@ -27,7 +27,9 @@ class Certificate:
     assumptions: tuple[str, ...]
 
     def __str__(self) -> str:
-        confidence = f"with probability at least {100 * (1 - self.delta):.10g} %"
+        percent = f"{100 * (1 - self.delta):.10g}"
+        share = f"{percent} %" if percent != "100" else f"1 - {self.delta:g}"
+        confidence = f"with probability at least {share}"
         if not math.isfinite(self.gap_bound):
             claim = f"Nothing is proven yet: not every arm has been pulled ({self.pulls} pulls)."
         elif self.settled and self.gap_bound == 0:

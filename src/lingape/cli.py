@@ -19,7 +19,13 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--seed", default=0, show_default=True, help="Seed of the simulated noise.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the simulated noise.",
+)
 @click.option("--json", is_flag=True, help="Print the results as JSON.")
 def demo(seed: int, json: bool) -> None:
     """Play LinGapE on the paper's instance, with its bound and with the tight one.

@@ -8,6 +8,7 @@ LingapeError
 ├── InvalidEnvironment (ValueError)    a simulated world that cannot be
 ├── InvalidState       (ValueError)    a saved state that does not hold together
 ├── InvalidArgument    (ValueError)    any other argument outside its range
+├── IllConditioned     (ArithmeticError) numbers too far apart in size to compute with
 ├── DesignFailed       (RuntimeError)  a design problem was not solved to its tolerance
 ├── ExplorationOver    (RuntimeError)  the answer is known; there is nothing left to ask
 └── MissingExtra       (ImportError)   an optional dependency is not installed
@@ -46,6 +47,10 @@ class InvalidState(LingapeError, ValueError):
 
 class InvalidArgument(LingapeError, ValueError):
     """An argument lies outside its range."""
+
+
+class IllConditioned(LingapeError, ArithmeticError):
+    """The features span too many orders of magnitude for double precision."""
 
 
 class DesignFailed(LingapeError, RuntimeError):

@@ -18,13 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import FloatArray, IntArray
-from .errors import InvalidReward, InvalidState
+from .errors import IllConditioned, InvalidState
 
 # Up to this many multiplications a round, all gaps are recomputed directly; above, only those
 # that the cheap formula would get wrong.
 DIRECT = 20_000
 # ‖x - x'‖² from ‖x‖² + ‖x'‖² - 2x·x' loses digits when it is small beside its terms.
 CANCELLED = 1e-4
+# The narrowest direction that the first pulls may leave, beside the widest.
+SPANNING = 1e-6
+# A pivot this much smaller than its diagonal entry has hardly a digit left that is not rounding.
+PIVOT = 1e-11
 # An update that divides by more than this cancels too many digits of the inverse: rebuild.
 STEEP = 1e4
 
@@ -67,21 +71,19 @@ class LeastSquares:
         self.means: FloatArray = np.zeros(count)  # x_kᵀθ̂
         self.variances: FloatArray = np.full(count, np.inf)  # ‖x_k‖² in the norm of A⁻¹
         self.spread: FloatArray = np.full(count, np.inf)  # ‖A⁻¹x_k‖²
-        self.spectrum: FloatArray = np.zeros(rank)  # eigenvalues of V = A - λI at the rebuild
+        self.base_log_det = 0.0  # log det A at the last rebuild
         self.growth = 0.0  # log det A now minus then
+        self.spectrum: FloatArray = np.zeros(rank)  # of V = A - λI then, for sensitivities
         self.rebuild_at = 0
         self._leader = -1  # whose contrasts are kept, if anyone's
         self._gap_variance: FloatArray = np.zeros(0)
         self._gap_sensitivity: FloatArray = np.zeros(0)
-        self._log_det: float | None = None
         self._ratios: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def log_det(self) -> float:
         """Return log det A."""
-        if self._log_det is None:
-            self._log_det = float(np.log(self.spectrum + self.ridge).sum())
-        return self._log_det + self.growth
+        return self.base_log_det + self.growth
 
     def log_det_ratios(self, scales: FloatArray) -> FloatArray:
         """Return log det(I + V/λ) for each λ in `scales`, or a little more.
@@ -99,17 +101,20 @@ class LeastSquares:
         return self.ready and self.growth == 0.0
 
     def update(self, arm: int, reward: float) -> None:
-        """Learn that pulling `arm` paid `reward`."""
-        total = float(self.sums[arm]) + reward
-        if not math.isfinite(total):
-            raise InvalidReward(
-                f"The rewards of an arm must have a finite sum; {self.sums[arm]:g} + {reward:g} "
-                "overflows. Measure rewards in larger units. Nothing was recorded."
-            )
-        first = not self.counts[arm]
+        """Learn that pulling `arm` paid `reward`; if that fails, nothing has changed."""
+        first, before = not self.counts[arm], self.sums[arm]
         self.counts[arm] += 1
-        self.sums[arm] = total
+        self.sums[arm] += reward
         self.pulls += 1
+        try:
+            self._update_caches(arm, reward, first)
+        except IllConditioned:
+            self.counts[arm] -= 1
+            self.sums[arm] = before
+            self.pulls -= 1
+            raise
+
+    def _update_caches(self, arm: int, reward: float, first: bool) -> None:
         if not self.ready:
             if first and self._spans():
                 self.rebuild()
@@ -121,7 +126,7 @@ class LeastSquares:
         h = inverse @ features[arm]
         c = features @ h
         s = 1.0 + float(c[arm])
-        if s > STEEP:
+        if not 1.0 <= s <= STEEP:
             self.rebuild()
             return
         f = c / s
@@ -202,10 +207,18 @@ class LeastSquares:
         """Recompute every cache from `counts` and `sums`."""
         features = self.features
         gram = (features.T * self.counts) @ features
-        self.spectrum = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+        if self._sensitivities:
+            self.spectrum = np.maximum(np.linalg.eigvalsh(gram), 0.0)
         gram[np.diag_indices_from(gram)] += self.ridge
-        # A Cholesky factor keeps the small eigenvalues of a graded matrix that others round off.
-        root = np.linalg.inv(np.linalg.cholesky(gram))
+        try:
+            # A Cholesky factor keeps the small eigenvalues that others round off.
+            factor = np.linalg.cholesky(gram)
+        except np.linalg.LinAlgError as reason:
+            raise ill_conditioned(self.ridge) from reason
+        if (np.diag(factor) ** 2 < PIVOT * np.diag(gram)).any():
+            raise ill_conditioned(self.ridge)
+        self.base_log_det = 2.0 * float(np.log(np.diag(factor)).sum())
+        root = np.linalg.inv(factor)
         self.inverse = root.T @ root
         products = features @ self.inverse
         self.means = products @ (features.T @ self.sums)
@@ -214,7 +227,7 @@ class LeastSquares:
             self.spread = np.einsum("kd,kd->k", products, products)
         self.growth = 0.0
         self._leader = -1
-        self._log_det = self._ratios = None
+        self._ratios = None
         self.rebuild_at = next_rebuild(self.pulls, len(features))
         self.ready = True
 
@@ -222,7 +235,7 @@ class LeastSquares:
         """Replace the data, and rebuild."""
         self.counts, self.sums = counts.copy(), sums.copy()
         self.pulls = int(counts.sum())
-        if self.ridge > 0 or self._spans():
+        if self.ready or self._spans():
             self.rebuild()
 
     def pretend(self, arm: int) -> None:
@@ -242,9 +255,18 @@ class LeastSquares:
         return twin
 
     def _spans(self) -> bool:
-        pulled = self.features[self.counts > 0]
-        rank = self.features.shape[1]
-        return bool(len(pulled) >= rank and np.linalg.matrix_rank(pulled) == rank)
+        """Whether the pulled arms determine the estimate, to more than half of all digits.
+
+        Asked at each new arm while there are few, then when they have doubled, and at the last.
+        """
+        pulled = np.flatnonzero(self.counts)
+        count, rank = self.features.shape
+        if len(pulled) < rank:
+            return False
+        if len(pulled) < count and len(pulled) > 4 * rank and len(pulled) & (len(pulled) - 1):
+            return False
+        values = np.linalg.svd(self.features[pulled], compute_uv=False)
+        return bool(values[-1] > SPANNING * values[0])
 
     def state(self) -> dict[str, Any]:
         """Return the estimate as JSON-able data, caches included so that resuming is exact."""
@@ -254,12 +276,16 @@ class LeastSquares:
             "sums": self.sums.tolist(),
             "rebuild_at": self.rebuild_at,
             "growth": self.growth,
+            "base_log_det": self.base_log_det,
             "leader": self._leader,
             "caches": caches if self.ready else None,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a saved state, after checking that it holds together."""
+    def restore(self, state: dict[str, Any], *, noise_scale: float = 1.0) -> None:
+        """Take over a saved state, after checking that it holds together.
+
+        noise_scale: the size of means that are as good as 0.
+        """
         count = len(self.features)
         counts, sums = _array(state, "counts", (count,)), _array(state, "sums", (count,))
         if (counts < 0).any() or (counts % 1 != 0).any() or (sums[counts == 0] != 0).any():
@@ -268,31 +294,43 @@ class LeastSquares:
                 f"rewards; got counts {counts.tolist()[:10]} and sums {sums.tolist()[:10]} (the "
                 f"first ten). {_WAY_OUT}"
             )
-        self.counts, self.sums = counts.astype(np.int64), sums
-        self.pulls = int(self.counts.sum())
-        if not isinstance(state, dict) or state.get("caches") is None:
+        self.load(counts.astype(np.int64), sums)
+        caches = state.get("caches")
+        if (caches is not None) != self.ready:
+            raise InvalidState(f"The saved caches do not go with the saved counts. {_WAY_OUT}")
+        if caches is None:
             return
-        if self.ridge == 0 and not self._spans():
-            raise InvalidState(f"The saved counts do not support the saved estimate. {_WAY_OUT}")
-        self.rebuild()
-        log_det = self.log_det
         leader = _array(state, "leader", ())
         if not (leader == -1 or leader in range(count)):
             raise InvalidState(f"The saved leader {leader} is not an arm. {_WAY_OUT}")
         if leader >= 0:
             self._compare_with(int(leader))
+        log_det, spectrum = self.base_log_det, self.spectrum
         for name in self._caches():
             fresh = getattr(self, name)
-            saved = _array(state["caches"], name, fresh.shape)
-            # The spectrum is as old as the last rebuild, and checked through the determinant.
-            if name != "spectrum" and _differ(saved, fresh):
+            saved = _array(caches, name, fresh.shape)
+            scale = noise_scale if name == "means" else 1e-300
+            # The spectrum is as old as the last rebuild.
+            if name != "spectrum" and np.abs(saved - fresh).max() > 1e-6 * (
+                np.abs(fresh).max() + scale
+            ):
                 raise InvalidState(f"The saved {name} do not follow from the counts. {_WAY_OUT}")
             setattr(self, name, saved)
-        self._log_det = self._ratios = None
+        self._ratios = None
         self.growth = float(_array(state, "growth", ()))
+        self.base_log_det = float(_array(state, "base_log_det", ()))
         self.rebuild_at = int(_array(state, "rebuild_at", ()))
-        positive = (self.spectrum + self.ridge).min() > 0
-        if not positive or abs(self.log_det - log_det) > 1e-6 * (1 + abs(log_det)):
+        # Since then V has only grown, by just so much, and the next rebuild is still to come.
+        if (
+            self.growth < 0
+            or abs(self.log_det - log_det) > 1e-6 * (1 + abs(log_det))
+            or (self.spectrum > spectrum + 1e-6 * spectrum.max()).any()
+            or not self.pulls < self.rebuild_at <= next_rebuild(self.pulls, count)
+        ):
+            raise InvalidState(f"The saved determinants do not follow from the counts. {_WAY_OUT}")
+        if self._sensitivities and abs(_log_sum(self.spectrum) - self.base_log_det) > 1e-3 * (
+            1 + abs(log_det)
+        ):
             raise InvalidState(f"The saved spectrum does not follow from the counts. {_WAY_OUT}")
 
     def _caches(self) -> tuple[str, ...]:
@@ -300,7 +338,8 @@ class LeastSquares:
         spread = ("spread",) if self._spread_tracked else ()
         gaps = ("_gap_variance",) if self._leader >= 0 else ()
         both = ("_gap_sensitivity",) if gaps and spread else ()
-        return ("inverse", "means", "variances", "spectrum", *spread, *gaps, *both)
+        spectrum = ("spectrum",) if self._sensitivities else ()
+        return ("inverse", "means", "variances", *spectrum, *spread, *gaps, *both)
 
 
 _WAY_OUT = "Restore an undamaged copy, or tell the logged rewards to a new explorer."
@@ -326,5 +365,15 @@ def _array(state: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
     return array
 
 
-def _differ(saved: FloatArray, fresh: FloatArray) -> bool:
-    return bool(np.abs(saved - fresh).max() > 1e-6 * np.abs(fresh).max() + 1e-300)
+def _log_sum(spectrum: FloatArray) -> float:
+    return float(np.log(np.maximum(spectrum, 1e-300)).sum())
+
+
+def ill_conditioned(ridge: float) -> IllConditioned:
+    """Return what to raise when the design matrix cannot be factored."""
+    return IllConditioned(
+        "The pulled features are so nearly dependent, and so large beside the ridge "
+        f"({ridge:g}), that the design matrix cannot be inverted in double precision. Measure "
+        "features in units that bring them closer to 1, drop those that nearly repeat others, or "
+        "use Mixture(), which chooses its own units."
+    )

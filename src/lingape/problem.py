@@ -5,7 +5,7 @@ All checks of user input happen here, so that the rest of the code may assume go
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from .errors import InvalidArm, InvalidProblem
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 # Squares of features are summed, so features outside this range would over- or underflow.
-LARGEST, SMALLEST = 1e100, 1e-100
+LARGEST, SMALLEST = 1e100, 1e-100  # also of rewards and settings
 # A direction this much thinner than the widest one is lost in rounding when it is squared.
 THINNEST = 1e-10
 
@@ -108,7 +108,7 @@ class Problem:
         if not 0 <= index < len(self.arms):
             raise InvalidArm(
                 f"An arm is a whole number from 0 to {len(self.arms) - 1} (its row among the "
-                f"{len(self.arms)} arms); got {arm!r}. Nothing was recorded."
+                f"{len(self.arms)} arms); got {_glimpse(arm)}. Nothing was recorded."
             )
         return index
 
@@ -128,8 +128,14 @@ class Problem:
         """
         if self.rank == self.arms.shape[1]:
             return self.arms
-        basis = np.linalg.svd(self.arms, full_matrices=False)[2][: self.rank]
-        return _read_only(np.ascontiguousarray(self.arms @ basis.T))
+        scaled, scale = self._scaled()
+        rows = np.linalg.svd(scaled, full_matrices=False)[2][: self.rank] * scale
+        order = np.argsort(
+            -scale, kind="stable"
+        )  # large features first, so that small ones survive
+        basis = np.empty((self.arms.shape[1], self.rank))
+        basis[order] = np.linalg.qr(rows[:, order].T)[0]
+        return _read_only(np.ascontiguousarray((self.arms @ basis)[self.twins]))
 
     @cached_property
     def rank(self) -> int:
@@ -139,8 +145,7 @@ class Problem:
     @cached_property
     def orthonormal(self) -> FloatArray:
         """An orthonormal basis of the columns of `arms`, shape (K, rank)."""
-        scale = np.abs(self.arms).max(axis=0)
-        scaled = self.arms / np.where(scale > 0, scale, 1.0)  # units of a feature are arbitrary
+        scaled, _ = self._scaled()
         left, values, _ = np.linalg.svd(scaled, full_matrices=False)
         rank = int(np.sum(values > values[0] * max(scaled.shape) * np.finfo(float).eps))
         if values[rank - 1] < THINNEST * values[0]:
@@ -149,7 +154,13 @@ class Problem:
                 f"{values[rank - 1] / values[0]:.1e} as wide as the widest, too thin to be told "
                 "from rounding. Drop or rescale the features that nearly repeat others."
             )
-        return np.ascontiguousarray(left[:, :rank])
+        return _read_only(np.ascontiguousarray(left[self.twins, :rank]))
+
+    def _scaled(self) -> tuple[FloatArray, FloatArray]:
+        """Return the arms with each feature measured by its largest value, and those values."""
+        scale = np.abs(self.arms).max(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        return self.arms / scale, scale
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as JSON-able data; `Problem(**data)` gives it back."""
@@ -169,10 +180,17 @@ def _read_only(array: Array) -> Array:
 
 
 def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
+    if np.ma.is_masked(arms):
+        raise InvalidProblem(
+            "Features must be present; got an array with masked entries. Fill in or drop missing "
+            "values first."
+        )
     try:
         raw = np.asarray(arms)
-        array = np.array(raw.real, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as reason:
+        if raw.dtype.kind in "USMm":
+            raise TypeError(f"an array of {raw.dtype}")
+        array = np.array(raw.real, dtype=np.float64, order="C") + 0.0  # no negative zeros
+    except (TypeError, ValueError, OverflowError) as reason:
         raise InvalidProblem(
             f"Arms must be a table of real numbers, one row per arm; got {_glimpse(arms)} "
             f"({reason}). Encode categories as numbers and give every arm the same features."
@@ -214,15 +232,21 @@ def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
 
 def _number(name: str, symbol: str, value: Any, *, zero: bool = False) -> float:
     rule = "at least 0" if zero else "above 0"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+    number = as_float(value)
+    if not 0 <= number <= LARGEST or (number == 0 and not zero):
         raise InvalidProblem(
-            f"{name} ({symbol}) must be a finite number {rule}; got {value!r}. {_ADVICE[name]}"
+            f"{name} ({symbol}) must be a number {rule} and at most {LARGEST:g}; got "
+            f"{_glimpse(value)}. {_ADVICE[name]}"
         )
     return number
+
+
+def as_float(value: Any) -> float:
+    """Return value as a float, NaN if it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 _ADVICE = {
@@ -233,14 +257,11 @@ _ADVICE = {
 
 
 def _checked_delta(delta: Any) -> float:
-    try:
-        number = float(delta)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = as_float(delta)
     if not 0 < number < 1:
         raise InvalidProblem(
-            f"delta (δ) must lie strictly between 0 and 1; got {delta!r}. It is the chance of a "
-            "wrong answer: 0.05 asks for 95 % confidence."
+            f"delta (δ) must lie strictly between 0 and 1; got {_glimpse(delta)}. It is the "
+            "chance of a wrong answer: 0.05 asks for 95 % confidence."
         )
     return number
 
@@ -248,8 +269,8 @@ def _checked_delta(delta: Any) -> float:
 def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if isinstance(names, str):
-        raise InvalidProblem(f"names must be a sequence of {count} names; got one, {names!r}.")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidProblem(f"names must be a sequence of {count} names; got {names!r}.")
     checked = tuple(str(name) for name in names)
     if len(checked) != count:
         raise InvalidProblem(

@@ -72,7 +72,12 @@ def play(
 ) -> Iterator[Step]:
     """Let the explorer pull until it is done or `max_pulls` are spent, one Step at a time."""
     _check(explorer, environment, max_pulls)
-    rng = np.random.default_rng(seed)
+    return _steps(explorer, environment, _generator(seed), max_pulls)
+
+
+def _steps(
+    explorer: Explorer, environment: Environment, rng: np.random.Generator, max_pulls: int
+) -> Iterator[Step]:
     for number in range(1, max_pulls + 1):
         if explorer.done:
             return
@@ -94,6 +99,9 @@ def run(
     """Let the explorer pull until it is done or `max_pulls` are spent.
 
     seed: of the noise; the same seed gives the same run, in either lane.
+    A run may be continued by another call. Caches are then rebuilt once more, which moves the
+    bound by a hair, so that a run in compiled pieces may differ from the run in one.
+
     lane: "compiled" simulates in compiled code, a thousand times faster; "auto" does so where
         explorer and environment have such a lane and numba is installed; "plain" asks and tells.
     progress: called now and then with the explorer and the pulls so far.
@@ -104,7 +112,7 @@ def run(
     0
     """
     _check(explorer, environment, max_pulls)
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     start = time.perf_counter()
     before = int(explorer.counts.sum())
     fast = _compiled_lane(explorer, environment, lane)
@@ -155,13 +163,33 @@ class Compilable(Protocol):
 
 
 def _check(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
+    if not hasattr(environment, "means") or not hasattr(environment, "pull"):
+        raise InvalidEnvironment(
+            f"{type(environment).__name__} is no world to pull arms in. Of an instance, use "
+            "instance.gaussian() or instance.signed()."
+        )
     if len(environment.means) != len(explorer.problem):
         raise InvalidEnvironment(
             f"The world has {len(environment.means)} arms and the problem "
             f"{len(explorer.problem)}; they must be the same arms."
         )
-    if not isinstance(max_pulls, int | np.integer) or max_pulls < 1:
+    arms = getattr(environment, "arms", None)
+    if arms is not None and not np.array_equal(arms, explorer.problem.arms):
+        raise InvalidEnvironment(
+            "The world and the problem have different features; they must be the same arms."
+        )
+    whole = isinstance(max_pulls, int | np.integer) and not isinstance(max_pulls, bool)
+    if not whole or max_pulls < 1:
         raise InvalidArgument(f"max_pulls must be a whole number from 1; got {max_pulls!r}.")
+
+
+def _generator(seed: Seed) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as reason:
+        raise InvalidArgument(
+            f"seed must be a whole number from 0, or a NumPy generator; got {seed!r}."
+        ) from reason
 
 
 def _compiled_lane(

@@ -1,11 +1,12 @@
 """What every bound has, and small parts that several share."""
 
+from numbers import Integral
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from ..arrays import FloatArray
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
-from ..problem import Problem
+from ..problem import LARGEST, Problem, as_float
 
 Comparisons: TypeAlias = int | Literal["K", "K^2"]
 
@@ -59,7 +60,8 @@ def checked_comparisons(comparisons: Comparisons, bound: str) -> None:
     """Raise unless `comparisons` is a positive whole number, "K" or "K^2"."""
     if comparisons in ("K", "K^2"):
         return
-    if isinstance(comparisons, bool) or not isinstance(comparisons, int) or comparisons < 1:
+    whole = isinstance(comparisons, Integral) and not isinstance(comparisons, bool)
+    if not whole or int(comparisons) < 1:
         raise InvalidBound(
             f'comparisons of {bound} must be a whole number from 1, "K" or "K^2"; '
             f"got {comparisons!r}."
@@ -77,11 +79,11 @@ def comparison_count(comparisons: Comparisons, problem: Problem) -> int:
 
 def ridge_of(ridge: float | None, default: float, bound: str) -> float:
     """Return λ > 0, or raise."""
-    value = default if ridge is None else float(ridge)
-    if not 0 < value < float("inf"):
+    value = default if ridge is None else as_float(ridge)
+    if not 0 < value <= LARGEST:
         raise InvalidBound(
-            f"ridge (λ) must be a finite number above 0 for {bound}, which bounds the "
-            f"regularised estimate; got {ridge!r}. Mixture() bounds the estimate without ridge."
+            f"ridge (λ) must be a number above 0, at most {LARGEST:g}, for {bound}, which bounds "
+            f"the regularised estimate; got {ridge!r}. Mixture() bounds the one without ridge."
         )
     return value
 

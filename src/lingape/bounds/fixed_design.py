@@ -24,7 +24,8 @@ class FixedDesign:
     constants="printed":   2R ‖y‖ √(2 log(6 n² κ / π²δ)), with the constant inverted and a factor 2
         that costs four times the samples; for reproducing published figures.
 
-    comparisons: κ, the number of intervals: "K^2" covers the gap of every ordered pair.
+    comparisons: κ, the number of intervals: "K^2" covers the gap of every ordered pair; fewer
+        cover only so many.
     """
 
     constants: Literal["corrected", "printed"] = "corrected"
@@ -41,7 +42,7 @@ class FixedDesign:
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "FixedDesign")
-        return LeastSquares(problem.coordinates)
+        return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the factor in front of ‖y‖."""

@@ -15,6 +15,7 @@ coordinates where Λ = I.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..arrays import FloatArray
 from ..designs import g_optimal
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
-from ..problem import Problem
+from ..problem import Problem, as_float
 from .base import ADAPTIVE_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
 
 # Validity does not depend on the design being optimal, and width hardly does.
@@ -52,11 +53,12 @@ class Mixture(AdaptiveBound):
     refined: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scales, int) or self.scales < 1:
+        if not isinstance(self.scales, Integral) or self.scales < 1:
             raise InvalidBound(
                 f"scales of Mixture must be a whole number from 1; got {self.scales!r}."
             )
-        if not 1 < self.base < math.inf or self.base ** (self.scales - 1) > 1e100:
+        base = as_float(self.base)
+        if not 1 < base < math.inf or (self.scales - 1) * math.log(base) > math.log(1e100):
             raise InvalidBound(
                 "base of Mixture must be above 1, with base^(scales - 1) at most 1e100; "
                 f"got base={self.base!r}, scales={self.scales!r}. The default is 16."
@@ -72,8 +74,8 @@ class Mixture(AdaptiveBound):
         basis = problem.orthonormal
         p = g_optimal(basis, tolerance=DESIGN_TOLERANCE).proportions
         root = np.linalg.cholesky((basis.T * p) @ basis)
-        whitened = np.ascontiguousarray(np.linalg.solve(root, basis.T).T)  # here Λ = I
-        return LeastSquares(whitened, sensitivities=True)
+        whitened = np.linalg.solve(root, basis.T).T[problem.twins]  # here Λ = I
+        return LeastSquares(np.ascontiguousarray(whitened), sensitivities=True)
 
     def nats(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
         """Return ℓ_j for each scale, never too small."""
@@ -106,6 +108,7 @@ class Mixture(AdaptiveBound):
         All or nothing, so that refinement decides when to stop and never what to pull.
         """
         gaps = estimate.means - estimate.means[leader]
+        gaps[problem.twins == problem.twins[leader]] = -np.inf
         if (gaps + NEAR * widths).max() > problem.epsilon:
             return
         rivals = np.flatnonzero(gaps + widths > problem.epsilon)

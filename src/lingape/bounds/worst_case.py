@@ -22,9 +22,10 @@ from .base import (
 
 @dataclass(frozen=True)
 class WorstCase(AdaptiveBound):
-    """Widths ‖y‖·R√(d log(κ(1 + tL²/λ)/δ)) + √λ S, equation (4) of Xu et al. (2018).
+    """Widths ‖y‖·(R√(d log(κ(1 + tL²/λ)/δ)) + √λ S), equation (4) of Xu et al. (2018).
 
-    Valid, and far wider than SelfNormalized: kept for comparison.
+    Valid, and far wider than SelfNormalized: kept for comparison. In one dimension, where (4) as
+    printed is not valid, d counts as 2.
 
     comparisons: κ, as in SelfNormalized.
     """
@@ -45,7 +46,7 @@ class WorstCase(AdaptiveBound):
         kappa = comparison_count(self.comparisons, problem)
         s = norm_bound_of(problem, "WorstCase")
         nats = math.log(kappa * (1 + estimate.pulls * longest / estimate.ridge) / problem.delta)
-        d = features.shape[1]
+        d = max(2, features.shape[1])  # in one dimension (4) is less than (3), and not valid
         return problem.noise_scale * math.sqrt(d * nats) + math.sqrt(estimate.ridge) * s  # (4)
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:

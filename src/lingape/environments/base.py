@@ -26,8 +26,11 @@ class World:
     """Arms, θ, and the means that follow; the noise is the subclass's."""
 
     def __init__(self, arms: npt.ArrayLike, theta: npt.ArrayLike) -> None:
-        self.arms: FloatArray = np.array(arms, dtype=np.float64)
-        self.theta: FloatArray = np.array(theta, dtype=np.float64)
+        try:
+            self.arms: FloatArray = np.array(arms, dtype=np.float64)
+            self.theta: FloatArray = np.array(theta, dtype=np.float64)
+        except (TypeError, ValueError) as reason:
+            raise InvalidEnvironment(f"arms and θ must be numbers: {reason}.") from reason
         if self.arms.ndim != 2 or self.theta.shape != self.arms.shape[1:]:
             raise InvalidEnvironment(
                 "arms must have shape (K, d) and θ shape (d,); got "

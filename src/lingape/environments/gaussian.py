@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
 from ..kernels.world import GAUSSIAN, CompiledWorld
+from ..problem import as_float
 from .base import World
 
 
@@ -17,9 +18,9 @@ class Gaussian(World):
 
     def __init__(self, arms: npt.ArrayLike, theta: npt.ArrayLike, *, scale: float = 1.0) -> None:
         super().__init__(arms, theta)
-        if not 0 <= scale < np.inf:
+        self.scale = as_float(scale)
+        if not 0 <= self.scale < np.inf:
             raise InvalidEnvironment(f"scale must be finite and at least 0; got {scale!r}.")
-        self.scale = float(scale)
 
     def pull(self, arm: int, rng: np.random.Generator) -> float:
         """Return one reward of `arm`."""

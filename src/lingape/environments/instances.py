@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InvalidEnvironment
-from ..problem import Problem
+from ..problem import Problem, as_float
 from .gaussian import Gaussian
 from .signed import Signed
 
@@ -48,6 +48,7 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
     Arm 1 is best and arm d+1 barely worse; pulling arm 2 tells them apart fastest.
     """
     _at_least("d", d, 2)
+    angle = _finite("angle", angle)
     nearly = np.zeros(d)
     nearly[:2] = math.cos(angle), math.sin(angle)
     theta = np.zeros(d)
@@ -69,6 +70,7 @@ def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
 def canonical(d: int = 5, gap: float = 0.5) -> Instance:
     """d unit vectors, the first better than all others by `gap` (Section 7.1.2)."""
     _at_least("d", d, 2)
+    gap = _finite("gap", gap)
     theta = np.zeros(d)
     theta[0] = gap
     return Instance(f"canonical({d}, {gap:g})", np.eye(d), theta)
@@ -115,3 +117,10 @@ INSTANCES: dict[str, Callable[..., Instance]] = {
 def _at_least(name: str, value: int, least: int) -> None:
     if not isinstance(value, int | np.integer) or value < least:
         raise InvalidEnvironment(f"{name} must be a whole number from {least}; got {value!r}.")
+
+
+def _finite(name: str, value: float) -> float:
+    number = as_float(value)
+    if not math.isfinite(number):
+        raise InvalidEnvironment(f"{name} must be a finite number; got {value!r}.")
+    return number

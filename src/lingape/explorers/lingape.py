@@ -15,6 +15,7 @@ from ..bounds import BOUNDS, Bound, Mixture
 from ..certificate import Certificate, certify
 from ..errors import (
     ExplorationOver,
+    IllConditioned,
     InvalidArgument,
     InvalidBound,
     InvalidReward,
@@ -22,7 +23,7 @@ from ..errors import (
     MissingExtra,
 )
 from ..least_squares import LeastSquares
-from ..problem import Problem
+from ..problem import LARGEST, Problem, as_float
 from ..pulls import PULLS, PullRule, greedy
 from ..registry import describe, revive
 from ..ties import LEADER, RIVAL, first_max
@@ -62,6 +63,7 @@ class LinGapE:
         pull: PullRule = greedy,
         ridge: float | None = None,
     ) -> None:
+        _check_parts(problem, bound, pull)
         if not bound.adaptive:
             raise InvalidBound(
                 f"LinGapE lets past rewards choose the next arm, but {bound} holds only for pulls "
@@ -112,7 +114,7 @@ class LinGapE:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InvalidArgument(f"ask_many needs a whole number of arms from 1; got {n!r}.")
         imagined = self.estimate.copy()
-        for arm in pending:
+        for arm in _several("pending", pending):
             imagined.pretend(self.problem.check_arm(arm))
         chosen: list[int] = []
         while len(chosen) < n:
@@ -131,15 +133,20 @@ class LinGapE:
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
         """Learn several rewards, in order; if any is refused, none is recorded."""
-        indices = [self.problem.check_arm(arm) for arm in arms]
-        values = [checked_reward(reward) for reward in rewards]
+        indices = [self.problem.check_arm(arm) for arm in _several("arms", arms)]
+        values = [checked_reward(reward) for reward in _several("rewards", rewards)]
         if len(indices) != len(values):
             raise InvalidArgument(
                 f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
                 "rewards. Nothing was recorded."
             )
-        for index, value in zip(indices, values, strict=True):
-            self._update(index, value)
+        before = self.estimate.copy(), self._contest, self._verdict
+        try:
+            for index, value in zip(indices, values, strict=True):
+                self._update(index, value)
+        except IllConditioned:
+            self.estimate, self._contest, self._verdict = before
+            raise
 
     def recommend(self) -> int:
         """Return the arm that won, or the best-looking one while not `done`."""
@@ -227,11 +234,10 @@ class LinGapE:
     def adopt(self, lane: "Lane") -> None:
         """Take over what a compiled lane was paid, as if it had been told."""
         self.estimate.load(lane.counts, lane.sums)
-        if not self.estimate.counts.all():
+        if lane.contest is None:
             return
-        self._contest = self._closest_contest(self.estimate)
+        self._contest = Contest(*lane.contest)
         if lane.settled:
-            self._contest = Contest(*lane.contest)
             self._verdict = self._certify(settled=True)
 
     def state(self) -> dict[str, Any]:
@@ -281,12 +287,40 @@ class LinGapE:
             raise InvalidState(
                 f"The saved state is damaged: {reason!r}. Restore an undamaged copy."
             ) from reason
-        explorer.estimate.restore(estimate)
+        explorer.estimate.restore(estimate, noise_scale=problem.noise_scale)
         if explorer.estimate.counts.all():
             explorer._contest = explorer._closest_contest(explorer.estimate)
         if verdict is not None:
-            explorer._verdict = _revived(verdict)
+            explorer._verdict = explorer._revived(verdict)
         return explorer
+
+    def _revived(self, verdict: Any) -> Certificate:
+        """Return a saved verdict, after checking that it is about this problem."""
+        try:
+            arm, margin, pulls = verdict["arm"], verdict["gap_bound"], verdict["pulls"]
+            fine = (
+                self.estimate.counts.all()
+                and 0 <= margin <= self.problem.epsilon
+                and len(self.problem) <= pulls <= self.estimate.pulls
+            )
+            again = certify(
+                self.problem,
+                self.bound,
+                arm=self.problem.check_arm(arm),
+                margin=float(margin),
+                pulls=pulls,
+                settled=True,
+            )
+        except (KeyError, TypeError, ValueError) as reason:
+            raise InvalidState(
+                f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."
+            ) from reason
+        if not fine or again.to_dict() != verdict:
+            raise InvalidState(
+                "The saved verdict does not follow from the saved problem, bound and counts. "
+                "Restore an undamaged copy."
+            )
+        return again
 
 
 FORMAT = "lingape explorer state: LinGapE"
@@ -295,23 +329,37 @@ VERSION = 1
 
 def checked_reward(reward: Any) -> float:
     """Return the reward as a float, or raise InvalidReward."""
-    try:
-        value = float(reward)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value):
+    value = as_float(reward)
+    if not abs(value) <= LARGEST:
         raise InvalidReward(
-            f"A reward must be a finite number; got {reward!r}. Leave out trials that gave no "
-            "result (if that does not depend on how they went). Nothing was recorded."
+            f"A reward must be a finite number, at most {LARGEST:g} in size; got {reward!r}. "
+            "Leave out trials that gave no result (if that does not depend on how they went). "
+            "Nothing was recorded."
         )
     return value
 
 
-def _revived(verdict: Any) -> Certificate:
+def _check_parts(problem: Any, bound: Any, pull: Any) -> None:
+    """Raise InvalidArgument if a part is not what it should be."""
+    if not isinstance(problem, Problem):
+        raise InvalidArgument(
+            f"LinGapE explores a Problem; got {type(problem).__name__}. "
+            "Wrap the arms: Problem(arms)."
+        )
+    if isinstance(bound, type) or not hasattr(bound, "widths"):
+        raise InvalidArgument(
+            f"bound must be a bound such as Mixture(); got {bound!r}. Mind the parentheses."
+        )
+    if isinstance(pull, type) or not callable(pull):
+        raise InvalidArgument(
+            f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Mind the parentheses."
+        )
+
+
+def _several(name: str, values: Any) -> list[Any]:
     try:
-        data = {k: v for k, v in verdict.items() if k != "statement"}
-        return Certificate(**data | {"assumptions": tuple(data["assumptions"])})
-    except (AttributeError, KeyError, TypeError) as reason:
-        raise InvalidState(
-            f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."
-        ) from reason
+        return list(values)
+    except TypeError:
+        raise InvalidArgument(
+            f"{name} must be a sequence; got {values!r}. Nothing was recorded."
+        ) from None

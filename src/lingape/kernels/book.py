@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 from ..arrays import FloatArray, IntArray
-from ..least_squares import CANCELLED, next_rebuild
+from ..least_squares import CANCELLED, PIVOT, next_rebuild
 from .compiling import compiled
 
 # Positions in Book.clock and Book.gauge.
@@ -66,7 +66,7 @@ class Book(NamedTuple):
 
 @compiled
 def _cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
-    """Write the lower factor of matrix + shift·I and return its log-determinant."""
+    """Write the lower factor of matrix + shift·I and return its log-determinant, or NaN."""
     d = len(matrix)
     total = 0.0
     for p in range(d):
@@ -75,6 +75,8 @@ def _cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
             for m in range(q):
                 value -= factor[p, m] * factor[q, m]
             if p == q:
+                if not value + shift > PIVOT * (matrix[p, p] + shift):
+                    return math.nan
                 root = math.sqrt(value + shift)
                 factor[p, p] = root
                 total += 2.0 * math.log(root)

@@ -8,11 +8,11 @@ from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Mixture, SelfNormalized, WorstCase
 from ..bounds.base import comparison_count, norm_bound_of
 from ..bounds.mixture import NEAR
-from ..least_squares import LeastSquares
+from ..least_squares import LeastSquares, ill_conditioned
 from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
 from . import lingape as kernel
-from .book import LEADING, MARGIN, PULLS, RIVALLING, Arena, Book
+from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
 from .world import CompiledWorld
 
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
@@ -52,10 +52,12 @@ class Lane:
         return self._book.sums
 
     @property
-    def contest(self) -> tuple[int, int, float]:
-        """Leader, rival and margin at the last stop."""
+    def contest(self) -> tuple[int, int, float] | None:
+        """Leader, rival and margin at the last stop, once every arm has been pulled."""
         if self._verdict is not None:
             return self._verdict
+        if not self._book.clock[REBUILD_AT]:
+            return None
         clock, margin = self._book.clock, self._book.gauge[MARGIN]
         return int(clock[LEADING]), int(clock[RIVALLING]), float(margin)
 
@@ -63,17 +65,19 @@ class Lane:
         """Play on until settled or `until` pulls."""
         while not self.settled:
             status = kernel.advance(self._arena, self._book, self._mixes, world, rng, until)
+            if status == kernel.BROKEN:
+                raise ill_conditioned(self._arena.ridge)
+            leader, rival = self._book.clock[[LEADING, RIVALLING]].tolist()
             if status == kernel.NEEDS_MIX:
-                self._add_mix(*self.contest[:2])
+                self._add_mix(leader, rival)
             elif status == kernel.NEARLY:
-                self._try_refinement()
+                self._try_refinement(leader)
             else:
                 self.settled = status == kernel.SETTLED
                 return
 
-    def _try_refinement(self) -> None:
+    def _try_refinement(self, leader: int) -> None:
         """Settle if the refined widths of Mixture do."""
-        leader, rival, _ = self.contest
         self._estimate.load(self.counts, self.sums)
         widths = self._bound.widths(self._problem, self._estimate, leader)
         margins = self._estimate.means - self._estimate.means[leader] + widths

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..least_squares import STEEP
 from ..ties import LEADER, PULL, RIVAL
 from .book import (
     CHECKED,
@@ -33,7 +32,7 @@ from .world import GAUSSIAN, CompiledWorld
 # Kinds of bound.
 SELF_NORMALIZED, WORST_CASE, MIXTURE = 0, 1, 2
 # How `advance` ended.
-PAUSED, SETTLED, NEEDS_MIX, NEARLY = 0, 1, 2, 3
+PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN = 0, 1, 2, 3, 4
 
 
 class Mixes(NamedTuple):
@@ -87,16 +86,22 @@ def _mixture_ends(
 def _closest(
     means: FloatArray, scores: FloatArray, twins: IntArray, leader: int
 ) -> tuple[int, float]:
-    """Return j_t and B(t) from the upper ends of the intervals, in `scores`."""
+    """Return j_t and B(t) from the upper ends of the intervals, in `scores`.
+
+    B(t) is 0 if all arms are the same arm, and NaN if some score is.
+    """
     count = len(means)
-    best = -math.inf
-    closest = -1
+    best, closest, others = -math.inf, -1, False
     for k in range(count):
-        if scores[k] > best and twins[k] != twins[leader]:
-            best = scores[k]
-            closest = k
-    rival, margin = (leader + 1) % count, 0.0  # if all arms are the same arm
-    if closest >= 0:
+        if twins[k] != twins[leader]:
+            others = True
+            if not scores[k] <= best:  # also if it is no number, which must not go unnoticed
+                best = scores[k]
+                closest = k
+                if best != best:
+                    break
+    rival, margin = (leader + 1) % count, 0.0 if not others else math.nan
+    if closest >= 0 and best == best:
         margin = best - means[leader]
         least = best - RIVAL * (best - means[closest])
         rival = 0
@@ -106,12 +111,14 @@ def _closest(
 
 
 @inlined
-def _nearly(means: FloatArray, scores: FloatArray, leader: int, near: float) -> float:
+def _nearly(
+    means: FloatArray, scores: FloatArray, twins: IntArray, leader: int, near: float
+) -> float:
     """Return what B(t) would be if all widths were `near` times as long."""
     best = -math.inf
     for k in range(len(means)):
         value = means[k] + near * (scores[k] - means[k])
-        if value > best:
+        if value > best and twins[k] != twins[leader]:
             best = value
     return float(best - means[leader])
 
@@ -293,11 +300,14 @@ def advance(
             if bound == SELF_NORMALIZED:  # (3)
                 radius = 2.0 * constants[0] + gauge[LOG_DET] + growth - constants[3]
             else:  # (4)
-                radius = d * (constants[0] + math.log(1.0 + pulls * constants[2]))
+                radius = max(2, d) * (constants[0] + math.log(1.0 + pulls * constants[2]))
             radius = noise_scale * math.sqrt(radius) + constants[1]
             for k in range(count):
                 scores[k] = means[k] + radius * math.sqrt(gap_variance[first, k])
         rival, margin = _closest(means, scores, twins, leader)
+        if margin != margin:
+            status = BROKEN
+            break
         if margin <= epsilon:
             if growth == 0.0:
                 status = SETTLED
@@ -307,7 +317,7 @@ def advance(
             growth = 0.0
             continue
         unchecked = near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls
-        if unchecked and _nearly(means, scores, leader, near) <= epsilon:
+        if unchecked and _nearly(means, scores, twins, leader, near) <= epsilon:
             clock[CHECKED] = pulls
             status = NEARLY
             break
@@ -331,7 +341,7 @@ def advance(
         counts[arm] += 1
         sums[arm] += reward
         pulls += 1
-        if pulls >= clock[REBUILD_AT] or variances[arm] > STEEP - 1.0:
+        if pulls >= clock[REBUILD_AT]:
             clock[PULLS] = pulls
             rebuild(arena, book)
             growth = 0.0
