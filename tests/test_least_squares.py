@@ -98,7 +98,6 @@ def test_ready_when_the_pulls_span():
         estimate.update(arm, 1.0)
         ready.append(estimate.ready)
     assert ready == [False, False, False, True]
-    assert LeastSquares(np.eye(2), ridge=1.0).ready
 
 
 def test_pretending_moves_the_design_and_not_the_estimate():

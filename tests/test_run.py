@@ -279,3 +279,26 @@ def test_without_numba_the_plain_lane_serves():
     assert "lingape[sim]" in done.stdout
     assert done.stdout.split()[-1] == "plain"
     assert issubclass(MissingExtra, ImportError)
+
+
+@pytest.mark.parametrize("count", [10, 60])  # all rows kept, or only those in use
+def test_rows_of_the_compiled_lane_agree_with_a_fresh_solve(count):
+    """Also for two arms so close that differences of products have no digits left."""
+    arms = sphere(count, 3, 1).arms.copy()
+    arms[7] = arms[3] + 1e-6 * arms[4]
+    problem, world = Problem(arms), Gaussian(arms, arms[3])
+    explorer = LinGapE(problem)
+    lane, rng = explorer.compiled(), np.random.default_rng(0)
+    for until in range(100, 1_000, 37):
+        lane.advance(world.compiled(), rng, until)
+        explorer.estimate.load(lane.counts, lane.sums)
+        book = lane._book
+        assert np.allclose(book.means, explorer.estimate.means, rtol=1e-9, atol=1e-9)
+        owners = [(row, arm) for row, arm in enumerate(book.owner) if arm >= 0]
+        assert owners
+        for row, arm in owners:
+            assert book.row_of[arm] == row
+            variance, sensitivity = explorer.estimate.contrasts(int(arm))
+            others = np.arange(count) != arm
+            assert np.allclose(book.gap_variance[row][others], variance[others], rtol=1e-6)
+            assert np.allclose(book.gap_sensitivity[row][others], sensitivity[others], rtol=1e-6)

@@ -26,7 +26,7 @@ DIRECT = 20_000
 # ‖x - x'‖² from ‖x‖² + ‖x'‖² - 2x·x' loses digits when it is small beside its terms.
 CANCELLED = 1e-4
 # The narrowest direction that the first pulls may leave, beside the widest.
-SPANNING = 1e-6
+SPANNING = 1e-5
 # A pivot this much smaller than its diagonal entry has hardly a digit left that is not rounding.
 PIVOT = 1e-11
 # An update that divides by more than this cancels too many digits of the inverse: rebuild.
@@ -41,10 +41,10 @@ class Contrasts(NamedTuple):
 
 
 class LeastSquares:
-    """Estimate xᵀθ for every arm from pulls of any arms.
+    """Estimate xᵀθ for every arm from pulls of any arms, `ready` once those span the space.
 
     features: (K, r), spanning R^r.
-    ridge: λ; with 0 this is plain least squares, ready once the pulled arms span the space.
+    ridge: λ; with 0 this is plain least squares.
     sensitivities: keep track of ‖A⁻¹x_k‖² too.
     """
 
@@ -62,8 +62,6 @@ class LeastSquares:
         self._sensitivities = sensitivities
         self._spread_tracked = sensitivities and not self._direct
         self._clear()
-        if ridge > 0:
-            self.rebuild()
 
     def _clear(self) -> None:
         count, rank = self.features.shape
@@ -255,15 +253,16 @@ class LeastSquares:
         return twin
 
     def _spans(self) -> bool:
-        """Whether the pulled arms determine the estimate, to more than half of all digits.
+        """Whether the pulled arms determine the estimate, to a good share of all digits.
 
-        Asked at each new arm while there are few, then when they have doubled, and at the last.
+        Looked at for each new arm while there are few, then when they have doubled. All arms are
+        all there will ever be.
         """
         pulled = np.flatnonzero(self.counts)
         count, rank = self.features.shape
-        if len(pulled) < rank:
-            return False
-        if len(pulled) < count and len(pulled) > 4 * rank and len(pulled) & (len(pulled) - 1):
+        if len(pulled) == count:
+            return True
+        if len(pulled) < rank or (len(pulled) > 4 * rank and len(pulled) & (len(pulled) - 1)):
             return False
         values = np.linalg.svd(self.features[pulled], compute_uv=False)
         return bool(values[-1] > SPANNING * values[0])
