@@ -2,13 +2,22 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
 from lingape import soare, sphere
-from lingape.designs import DirectionProgram, direction, g_optimal
-from lingape.errors import DesignFailed
+from lingape.designs import (
+    DirectionProgram,
+    differences,
+    direction,
+    g_optimal,
+    one_by_one,
+    rounded,
+    xy,
+)
+from lingape.errors import DesignFailed, InvalidArgument
 
 
 def test_direction_on_canonical_arms():
@@ -118,3 +127,157 @@ def test_g_optimal_is_uniform_on_canonical_arms_and_commutes_with_linear_maps():
 def test_g_optimal_gives_up_with_a_sentence():
     with pytest.raises(DesignFailed, match="max_steps"):
         g_optimal(sphere(20, 5, 0).arms, tolerance=1e-9, max_steps=10)
+
+
+def longest(arms, directions, p):
+    """max_y ‖y‖² in the inverse of A(p), the plain way."""
+    inverse = np.linalg.pinv((arms.T * p) @ arms, hermitian=True)
+    return max(y @ inverse @ y for y in directions)
+
+
+def independent_optimum(arms, directions):
+    """The same minimum by a general-purpose solver: min t, ‖y‖² ≤ t, on softened proportions."""
+    count = len(arms)
+
+    def lengths(v):
+        inverse = np.linalg.inv(
+            (arms.T * np.abs(v[:count])) @ arms + 1e-12 * np.eye(arms.shape[1])
+        )
+        return np.einsum("md,de,me->m", directions, inverse, directions)
+
+    start = np.append(np.full(count, 1 / count), 0.0)
+    start[-1] = lengths(start).max()
+    found = scipy.optimize.minimize(
+        lambda v: v[-1],
+        start,
+        jac=lambda v: np.append(np.zeros(count), 1.0),
+        constraints=[
+            {"type": "eq", "fun": lambda v: v[:count].sum() - 1},
+            {"type": "ineq", "fun": lambda v: v[-1] - lengths(v)},
+        ],
+        bounds=[(1e-9, 1)] * count + [(0, None)],
+        method="SLSQP",
+        options={"maxiter": 1_000, "ftol": 1e-12},
+    )
+    return found.x[-1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_min_max_designs_against_an_independent_solver(seed):
+    """Static, oracle and G-optimal: the certified interval contains the other solver's optimum."""
+    rng = np.random.default_rng(seed)
+    arms = rng.standard_normal((int(rng.integers(3, 8)), int(rng.integers(2, 4))))
+    best = int((arms @ np.ones(arms.shape[1])).argmax())
+    gaps = (arms[best] - arms) @ np.ones(arms.shape[1])
+    rivals = np.arange(len(arms)) != best
+    for directions, weights in [
+        (differences(arms), None),
+        ((arms[best] - arms)[rivals], gaps[rivals]),
+        (arms, None),
+    ]:
+        design = xy(arms, directions, gaps=weights)
+        scaled = directions if weights is None else directions / weights[:, None]
+        assert design.gap <= 1e-6
+        assert design.proportions.sum() == pytest.approx(1)
+        assert design.value == pytest.approx(longest(arms, scaled, design.proportions), rel=1e-6)
+        other = independent_optimum(arms, scaled)
+        assert design.lower_bound <= other * (1 + 1e-4)
+        assert other <= design.value * (1 + 1e-4)
+
+
+@given(
+    arms=st.lists(st.lists(st.integers(-3, 3), min_size=3, max_size=3), min_size=2, max_size=9),
+)
+@settings(max_examples=80, deadline=None)
+def test_min_max_designs_of_awkward_arms(arms):
+    """Duplicates, zeros, arms that do not span: certified all the same."""
+    arms = np.array(arms, dtype=float)
+    directions = differences(arms)
+    if not directions.any():
+        with pytest.raises(InvalidArgument):
+            xy(arms, directions)
+        return
+    design = xy(arms, directions)
+    assert 0 <= design.gap <= 1e-6
+    assert (design.proportions >= 0).all()
+
+
+def test_min_max_on_the_papers_instance():
+    """XY-static spends a fifth on each of five arms, 1 and 6 sharing one; the value is 2d."""
+    arms = soare(5, 0.01).arms
+    static = xy(arms, differences(arms))
+    assert static.value == pytest.approx(10, rel=1e-4)
+    assert static.proportions[1:5] == pytest.approx([0.2] * 4, abs=1e-3)
+    gaps = 2 * (1 - arms[:, 0])
+    oracle = xy(arms, (arms[0] - arms)[1:], gaps=gaps[1:])
+    assert oracle.proportions[1] == pytest.approx(0.99495, abs=1e-4)
+    assert 2 * oracle.value == pytest.approx(20_201.67, rel=1e-5)
+
+
+def test_large_min_max_designs():
+    """124,750 directions; and 2,000 arms with as many directions."""
+    arms = sphere(500, 20, 1).arms
+    assert xy(arms, differences(arms)).gap <= 1e-6
+    instance = sphere(2_000, 10, 1)
+    means = instance.gaussian().means
+    best = int(means.argmax())
+    rivals = np.arange(2_000) != best
+    design = xy(
+        instance.arms,
+        (instance.arms[best] - instance.arms)[rivals],
+        gaps=(means[best] - means)[rivals],
+    )
+    assert design.gap <= 1e-6
+
+
+def test_tight_g_optimal():
+    design = g_optimal(sphere(60, 6, 0).arms)
+    assert design.efficiency >= 1 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arms", "directions", "gaps"),
+    [
+        (np.eye(2), np.eye(3), None),
+        (np.eye(2), np.zeros((1, 2)), None),
+        (np.array([[1.0, 0.0], [2.0, 0.0]]), np.eye(2), None),
+        (np.eye(2), np.eye(2), [1.0]),
+        (np.eye(2), np.eye(2), [1.0, 0.0]),
+    ],
+)
+def test_bad_min_max_problems(arms, directions, gaps):
+    with pytest.raises(InvalidArgument):
+        xy(arms, directions, gaps=gaps)
+
+
+@given(
+    weights=st.lists(st.just(0.0) | st.floats(1e-6, 1), min_size=1, max_size=12).filter(any),
+    pulls=st.integers(12, 500),
+)
+@settings(max_examples=100, deadline=None)
+def test_rounding_is_efficient(weights, pulls):
+    p = np.array(weights) / sum(weights)
+    used = p > 0
+    counts = rounded(p, pulls)
+    assert counts.sum() == pulls
+    assert not counts[~used].any()
+    assert (counts[used] / (pulls * p[used])).min() >= 1 - used.sum() / pulls - 1e-12
+
+
+def test_bad_rounding():
+    with pytest.raises(InvalidArgument, match="sum to 1"):
+        rounded(np.array([0.5, 0.4]), 10)
+    with pytest.raises(InvalidArgument, match="needs a pull"):
+        rounded(np.array([0.5, 0.5]), 1)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_one_by_one_approaches_the_design(ridge):
+    arms = sphere(7, 3, 2).arms
+    pulled = one_by_one(arms, differences(arms), 600, ridge=ridge)
+    value = longest(arms, differences(arms), np.bincount(pulled, minlength=7) / 600)
+    assert value <= 1.15 * xy(arms, differences(arms)).value  # greed is not optimal, but close
+    soare_pulls = np.bincount(
+        one_by_one(soare(5, 0.01).arms, differences(soare(5, 0.01).arms), 1_000)
+    )
+    assert soare_pulls[1:5] == pytest.approx([200] * 4, abs=3)

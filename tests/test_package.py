@@ -93,3 +93,53 @@ def test_no_wide_words_about_machines():
     for name in files:
         text = (ROOT / name).read_text(errors="ignore") if (ROOT / name).is_file() else ""
         assert not re.search(r"(?<![\w.])/(home|root|work)/\w", text), name
+
+
+@pytest.fixture
+def arms_file(tmp_path):
+    path = tmp_path / "arms.csv"
+    rows = "\n".join(",".join(map(str, row)) for row in lingape.soare(3, 0.2).arms)
+    path.write_text(rows + "\n")
+    return path
+
+
+def test_complexity(arms_file):
+    result = CliRunner().invoke(main, ["complexity", str(arms_file), "--theta", "2,0,0"])
+    assert result.exit_code == 0
+    assert "least samples for δ = 0.05" in result.output
+    assert "arm 1: 0.9" in result.output
+    as_json = CliRunner().invoke(
+        main, ["complexity", str(arms_file), "--theta", "2,0,0", "--json"]
+    )
+    data = json.loads(as_json.output)
+    assert data["best"] == 0
+    assert data["lower_bound"] == pytest.approx(2.65 * data["characteristic_time"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "theta", "words"),
+    [
+        ("1,0\n0,1\n", "1,x", "separated by commas"),
+        ("1,0\n0,1\n", "1", "one per feature"),
+        ("1,0\n0,1\n", "1,1", "unique"),
+        ("1,0\n0\n", "1,0", "row 2 has 1"),
+        ("a,b\n1,2\n3,?\n", "1,0", "'?'"),
+        ("", "1,0", "no arms"),
+        ("1,2\n", "1,0", "at least 2"),
+    ],
+)
+def test_complexity_of_bad_input_gives_one_sentence(tmp_path, text, theta, words):
+    path = tmp_path / "arms.csv"
+    path.write_text(text)
+    result = CliRunner().invoke(main, ["complexity", str(path), "--theta", theta])
+    assert result.exit_code != 0
+    assert words in result.output
+    assert "Traceback" not in result.output
+
+
+def test_arms_with_header_and_names(tmp_path):
+    from lingape.tables import read_arms
+
+    path = tmp_path / "arms.csv"
+    path.write_text("arm,size,weight\nred,1,0.5\nblue,2,-1e-3\n")
+    assert read_arms(path) == (["red", "blue"], [[1, 0.5], [2, -0.001]])

@@ -56,6 +56,91 @@ def demo(seed: int, json: bool) -> None:
     click.echo(job.table(results))
 
 
+@main.command()
+@click.argument("arms", type=click.Path(exists=True, dir_okay=False))
+@click.option("--theta", required=True, help="The true θ: numbers separated by commas.")
+@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
+@click.option("--norm-bound", type=float, help="S, for Theorem 2.  [default: the length of θ]")
+@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
+@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@click.option("--ridge", default=1.0, show_default=True, help="λ, for Theorem 2.")
+@click.option("--json", is_flag=True, help="Print the results as JSON.")
+def complexity(
+    arms: str,
+    theta: str,
+    noise_scale: float,
+    norm_bound: float | None,
+    epsilon: float,
+    delta: float,
+    ridge: float,
+    json: bool,
+) -> None:
+    """Say how hard a problem is, given the θ that explorers are not told.
+
+    ARMS is a CSV file with one row of features per arm; a header and a first column of names are
+    recognised.
+    """
+    from .complexity import complexity as analyse
+    from .errors import LingapeError
+    from .problem import Problem
+    from .tables import read_arms
+
+    try:
+        names, features = read_arms(arms)
+        vector = _numbers(theta)
+        length = sum(value**2 for value in vector) ** 0.5
+        problem = Problem(
+            features,
+            names=names,
+            noise_scale=noise_scale,
+            norm_bound=norm_bound or length or None,
+            epsilon=epsilon,
+            delta=delta,
+        )
+        found = analyse(problem, vector, ridge=ridge)
+    except LingapeError as error:
+        raise click.ClickException(str(error)) from error
+    if json:
+        click.echo(jsonlib.dumps(found.to_dict(), indent=2))
+        return
+    click.echo(_complexity_table(problem, found))
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(
+            f"must be numbers separated by commas; got {text!r}.", param_hint="--theta"
+        ) from None
+
+
+def _complexity_table(problem: Any, found: Any) -> str:
+    def number(value: float | None, otherwise: str) -> str:
+        return otherwise if value is None else f"{value:,.4g}"
+
+    time = found.characteristic
+    rows = [
+        ("best arm", problem.name(found.best)),
+        ("smallest gap", f"{found.gaps.min():.4g}"),
+        (f"H_ε of LinGapE, ε = {problem.epsilon:g}", f"{found.lingape:,.4g}"),
+        ("H_oracle", f"{found.oracle:,.4g}"),
+        ("H'_oracle", f"{found.oracle_sum:,.4g}"),
+        ("H_ε / H'_oracle (Theorem 3: at most 72 at ε = 0)", f"{found.theorem_3:.4g}"),
+        ("H_ε of UGapE, which ignores features", f"{found.ugape:,.4g}"),
+        ("characteristic time T*", f"{time.time:,.6g}, to {time.gap:.0e}"),
+        (f"least samples for δ = {problem.delta:g}", f"{found.lower_bound:,.6g}"),
+        ("most samples by Theorem 2 (16)", number(found.theorem_2, "λ too large")),
+        ("most samples by Theorem 2 (17)", number(found.theorem_2_large_ridge, "λ too small")),
+    ]
+    width = max(len(title) for title, _ in rows)
+    lines = [f"{title:<{width}}  {value}" for title, value in rows]
+    lines += ["", "best proportions of pulls for one who knows θ:"]
+    order = (-time.allocation).argsort()[:10]
+    lines += [f"  {problem.name(int(k))}: {time.allocation[k]:.6f}" for k in order]
+    return "\n".join(lines)
+
+
 def _tell_result(result: Any) -> None:
     click.echo(f"{result}\n({result.seconds:.2f} s in the {result.lane} lane)")
 

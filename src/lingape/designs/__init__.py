@@ -2,5 +2,18 @@
 
 from .direction import DirectionProgram, Mix, direction
 from .g_optimal import GOptimal, g_optimal
+from .min_max import MinMax, differences, xy
+from .rounding import one_by_one, rounded
 
-__all__ = ["DirectionProgram", "GOptimal", "Mix", "direction", "g_optimal"]
+__all__ = [
+    "DirectionProgram",
+    "GOptimal",
+    "MinMax",
+    "Mix",
+    "differences",
+    "direction",
+    "g_optimal",
+    "one_by_one",
+    "rounded",
+    "xy",
+]

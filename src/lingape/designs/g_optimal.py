@@ -6,33 +6,43 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import DesignFailed
+from .min_max import xy
+
+LOOSE = 1e-3  # down to this tolerance multiplicative updates are quick
 
 
 class GOptimal(NamedTuple):
+    """A design and the proof of how good it is."""
+
     proportions: FloatArray  # p, summing to 1
-    efficiency: float  # certified: at least this share of the optimal information
+    efficiency: float  # certified: at least this share of what any design achieves
 
 
-def g_optimal(
-    features: FloatArray, *, tolerance: float = 0.01, max_steps: int = 100_000
-) -> GOptimal:
+def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100_000) -> GOptimal:
     """Minimise max_k ‖x_k‖² in the inverse of Σ p_k x_k x_kᵀ, over proportions p.
 
-    Multiplicative updates p_k ← p_k·‖x_k‖²/d (Silvey, Titterington and Torsney 1978). They keep
-    symmetric arms symmetric and commute with linear maps of feature space, so that the design is
-    as canonical as the problem. By the equivalence theorem of Kiefer and Wolfowitz the optimum is
-    d, so max_k ‖x_k‖² ≤ d(1 + tolerance) is a certificate.
+    By the equivalence theorem of Kiefer and Wolfowitz the optimum is d, so that a value of at most
+    d(1 + tolerance) is a certificate. The arms have to span their space.
 
-    The features have to span their space.
+    For loose tolerances by multiplicative updates p_k ← p_k·‖x_k‖²/d (Silvey, Titterington and
+    Torsney 1978), which keep symmetric arms symmetric and commute with linear maps of feature
+    space; for tight ones as a min-max design over the arms.
+
+    >>> g_optimal(np.eye(4)).proportions
+    array([0.25, 0.25, 0.25, 0.25])
     """
-    k, d = features.shape
+    x = np.asarray(arms, dtype=np.float64)
+    k, d = x.shape
     p = np.full(k, 1.0 / k)
     for _ in range(max_steps):
-        factor = np.linalg.cholesky((features.T * p) @ features)
-        norms = (np.linalg.solve(factor, features.T) ** 2).sum(axis=0)
-        worst = norms.max()
+        factor = np.linalg.cholesky((x.T * p) @ x)
+        norms = (np.linalg.solve(factor, x.T) ** 2).sum(axis=0)
+        worst = float(norms.max())
         if worst <= d * (1 + tolerance):
             return GOptimal(p, d / worst)
+        if tolerance < LOOSE and worst <= d * (1 + 10 * LOOSE):
+            design = xy(x, x, tolerance=tolerance)
+            return GOptimal(design.proportions, d / design.value)
         p *= norms / d
         p /= p.sum()
     raise DesignFailed(

@@ -1,0 +1,216 @@
+"""How hard is a problem? Quantities that need θ, which no explorer may know.
+
+Numbers in parentheses are equations of Xu, Honda and Sugiyama (2018). Where its text drops a
+square or a factor, the one that its proofs need is used (docs/notation.md).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .arrays import FloatArray
+from .designs import DirectionProgram, Mix, xy
+from .errors import InvalidArgument
+from .problem import Problem
+
+
+class CharacteristicTime(NamedTuple):
+    """T*(θ): whoever errs at most δ of the time needs kl(δ, 1-δ)·T* samples or more."""
+
+    time: float  # T*, from below: certified
+    gap: float  # how much larger it can be, as a share
+    allocation: FloatArray  # the best proportions of pulls for someone who knows θ
+
+    def samples(self, delta: float) -> float:
+        """Return the least expected number of samples, for Gaussian noise."""
+        return divergence(delta) * self.time
+
+
+def divergence(delta: float) -> float:
+    """Return kl(δ, 1-δ), the information that a decision with error rate δ takes.
+
+    >>> round(divergence(0.05), 3)
+    2.65
+    """
+    if not 0 < delta < 1:
+        raise InvalidArgument(f"delta must lie strictly between 0 and 1; got {delta!r}.")
+    return (1 - 2 * delta) * math.log((1 - delta) / delta)
+
+
+def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
+    """Return the best arm and Δ (14): how much worse each arm is than the best.
+
+    For the best arm itself it is the least of the others'. Exact duplicates of the best arm are as
+    good as it and have gap 0.
+    """
+    vector = np.array(theta, dtype=np.float64)
+    if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
+        raise InvalidArgument(
+            f"θ must be {problem.arms.shape[1]} finite numbers, one per feature; got "
+            f"shape {vector.shape}."
+        )
+    means = problem.arms @ vector
+    best = int(means.argmax())
+    delta = means[best] - means
+    others = problem.twins != problem.twins[best]
+    if not others.any():
+        raise InvalidArgument("There must be an arm other than the best; all are duplicates.")
+    least = float(delta[others].min())
+    if least <= 1e-12 * float(np.abs(means).max()):
+        tied = int(np.flatnonzero(others)[delta[others].argmin()])
+        raise InvalidArgument(
+            f"The best arm must be unique; arms {best} and {tied} both have mean {means[best]:g}. "
+            "No algorithm can tell them apart."
+        )
+    delta[best] = least
+    return best, delta
+
+
+def characteristic_time(
+    problem: Problem, theta: npt.ArrayLike, *, tolerance: float = 1e-6
+) -> CharacteristicTime:
+    """Return T*(θ) = min_p max_i 2R²‖x* - x_i‖²/Δ_i², the oracle's design problem, certified."""
+    best, delta = gaps(problem, theta)
+    rivals = np.flatnonzero(problem.twins != problem.twins[best])
+    directions = problem.arms[best] - problem.arms[rivals]
+    design = xy(problem.arms, directions, gaps=delta[rivals], tolerance=tolerance)
+    scale = 2.0 * problem.noise_scale**2
+    return CharacteristicTime(scale * design.lower_bound, design.gap, design.proportions)
+
+
+@dataclass(frozen=True, eq=False)
+class Complexity:
+    """What theory says about a problem with a known θ."""
+
+    best: int
+    gaps: FloatArray  # Δ (14)
+    lingape: float  # H_ε (13)
+    oracle: float  # H_oracle
+    oracle_sum: float  # H'_oracle
+    ugape: float  # UGapE's H_ε for rewards of range 2, which ignores features
+    characteristic: CharacteristicTime
+    lower_bound: float  # kl(δ, 1-δ)·T* samples
+    theorem_2: float | None  # the paper's bound on LinGapE's samples (16), if its condition holds
+    theorem_2_large_ridge: float | None  # and (17)
+
+    @property
+    def theorem_3(self) -> float:
+        """Return H_0/H'_oracle, at most 72 by Theorem 3 if ε = 0."""
+        return self.lingape / self.oracle_sum
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {
+            "best": self.best,
+            "gaps": self.gaps.tolist(),
+            "H": self.lingape,
+            "H_oracle": self.oracle,
+            "H_oracle_sum": self.oracle_sum,
+            "H_ugape": self.ugape,
+            "characteristic_time": self.characteristic.time,
+            "characteristic_time_gap": self.characteristic.gap,
+            "allocation": self.characteristic.allocation.tolist(),
+            "lower_bound": self.lower_bound,
+            "theorem_2": self.theorem_2,
+            "theorem_2_large_ridge": self.theorem_2_large_ridge,
+        }
+
+
+def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) -> Complexity:
+    """Return every quantity that the paper defines for a problem with this θ.
+
+    ridge: λ, for Theorem 2.
+    """
+    best, delta = gaps(problem, theta)
+    mixes = _mixes(problem)
+    h = _lingape(problem, delta, mixes)
+    rivals = [k for k in range(len(problem)) if problem.twins[k] != problem.twins[best]]
+    ratios = [_mix(mixes, best, k).rho / delta[k] ** 2 for k in rivals]
+    time = characteristic_time(problem, theta)
+    return Complexity(
+        best=best,
+        gaps=delta,
+        lingape=h,
+        oracle=max(ratios),
+        oracle_sum=sum(ratios),
+        ugape=ugape_complexity(delta, epsilon=problem.epsilon, reward_range=2.0),
+        characteristic=time,
+        lower_bound=time.samples(problem.delta),
+        theorem_2=theorem_2(problem, h, ridge=ridge),
+        theorem_2_large_ridge=theorem_2_large_ridge(problem, h, ridge=ridge),
+    )
+
+
+def lingape_complexity(problem: Problem, theta: npt.ArrayLike) -> float:
+    """Return H_ε (13), which bounds LinGapE's samples with Tracking.
+
+    H_ε = Σ_k max_{i,j} p*_k(y) ρ(y) / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²,  y = x_i - x_j
+    """
+    return _lingape(problem, gaps(problem, theta)[1], _mixes(problem))
+
+
+def ugape_complexity(delta: FloatArray, *, epsilon: float, reward_range: float) -> float:
+    """Return UGapE's Σ_k b²/max((Δ_k + ε)/2, ε)² for rewards of range b (Gabillon et al. 2012).
+
+    Infinite with duplicates of the best arm and ε = 0: UGapE does not know that they are equal.
+    """
+    scales = np.maximum((delta + epsilon) / 2, epsilon)
+    return float(((reward_range / scales) ** 2).sum()) if scales.all() else math.inf
+
+
+def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None:
+    """Return the number of samples that LinGapE exceeds with probability at most δ (16).
+
+    8 H R² log(K²/δ) + C(H, δ), where C = K + 4HR²d log(1 + M²L²/λd) and M bounds √τ. None unless
+    S is known and λ ≤ (2R²/S²) log(K²/δ).
+
+    M solves τ ≤ 4HR²√(dL²τ/λ) + N for √τ; the printed M has a stray factor there.
+    """
+    k, d = len(problem), problem.rank
+    r2, s = problem.noise_scale**2, problem.norm_bound
+    log = math.log(k**2 / problem.delta)
+    if s is None or ridge > 2 * r2 / s**2 * log:
+        return None
+    longest = float((problem.arms**2).sum(axis=1).max())  # L²
+    n = 8 * h * r2 * log + k
+    a = 4 * h * r2 * math.sqrt(d * longest / ridge)
+    m = (a + math.sqrt(a**2 + 4 * n)) / 2
+    return n + 4 * h * r2 * d * math.log1p(m**2 * longest / (ridge * d))
+
+
+def theorem_2_large_ridge(problem: Problem, h: float, *, ridge: float) -> float | None:
+    """Return 8 H R² log(K²/δ) + 4HλS² + 2K (17), or None unless S is known and λ > 4HR²L²."""
+    r2, s = problem.noise_scale**2, problem.norm_bound
+    longest = float((problem.arms**2).sum(axis=1).max())
+    if s is None or ridge <= 4 * h * r2 * longest:
+        return None
+    k = len(problem)
+    return 8 * h * r2 * math.log(k**2 / problem.delta) + 4 * h * ridge * s**2 + 2 * k
+
+
+def _mixes(problem: Problem) -> dict[tuple[int, int], Mix]:
+    """Solve (11) for every pair of distinct arms."""
+    arms = problem.orthonormal
+    program = DirectionProgram(arms)
+    return {
+        (i, j): program.solve(arms[i] - arms[j])
+        for j in range(len(arms))
+        for i in range(j)
+        if problem.twins[i] != problem.twins[j]
+    }
+
+
+def _mix(mixes: dict[tuple[int, int], Mix], i: int, j: int) -> Mix:
+    return mixes[min(i, j), max(i, j)]
+
+
+def _lingape(problem: Problem, delta: FloatArray, mixes: dict[tuple[int, int], Mix]) -> float:
+    epsilon = problem.epsilon
+    worst = np.zeros(len(problem))
+    for (i, j), mix in mixes.items():
+        scale = max(epsilon, (epsilon + delta[i]) / 3, (epsilon + delta[j]) / 3)
+        worst = np.maximum(worst, mix.proportions * mix.rho / scale**2)
+    return float(worst.sum())

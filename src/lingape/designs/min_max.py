@@ -1,0 +1,242 @@
+"""Min-max designs: spend pulls so that the worst-known of several directions is known best.
+
+    min_p max_y ‖y‖² in the norm of A(p)⁻¹,   A(p) = Σ p_k x_k x_kᵀ,   p ≥ 0,   Σ p_k = 1
+
+The XY-designs of Soare, Lazaric and Munos (2014) are of this kind: static (all differences of
+arms), adaptive (differences of the arms still in play) and oracle (differences to the best arm,
+each divided by its gap). So is the G-optimal design (the arms themselves).
+
+Since scaling p by c divides every norm by c, the same problem is: spend the least,
+
+    min Σ p_k   subject to   ‖y‖²_{A(p)⁻¹} ≤ 1 for all y,   p ≥ 0,
+
+which is smooth and convex, and has an interior point at hand. A primal-dual interior-point method
+solves it for a few arms and directions; those that the answer violates most are added until
+none is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import DesignFailed, InvalidArgument
+
+STEPS = 100  # of the interior-point method; 20 to 40 are usual
+STEP_LENGTH = 0.99  # of the way to the boundary
+TRIM = 1e-9  # shares below this are solver noise
+
+
+class MinMax(NamedTuple):
+    """A design and the proof of how good it is."""
+
+    proportions: FloatArray  # p, one per arm, summing to 1
+    value: float  # max_y ‖y‖² in the norm of A(p)⁻¹
+    lower_bound: float  # no design has a smaller value than this
+    weights: FloatArray  # q, one per direction, summing to 1: where the bound comes from
+
+    @property
+    def gap(self) -> float:
+        """How much larger than optimal the value can be, as a share."""
+        return max(0.0, self.value / self.lower_bound - 1)
+
+
+def differences(arms: FloatArray) -> FloatArray:
+    """Return x_i - x_j for all i < j."""
+    first, second = np.triu_indices(len(arms), k=1)
+    return arms[first] - arms[second]
+
+
+def xy(
+    arms: FloatArray,
+    directions: FloatArray,
+    *,
+    gaps: FloatArray | None = None,
+    tolerance: float = 1e-6,
+    max_rounds: int = 200,
+) -> MinMax:
+    """Return the design that minimises max_y ‖y‖²/gap_y² over `directions`.
+
+    gaps: one number above 0 per direction; all 1 unless given.
+    tolerance: the certified gap between the design's value and the best possible one.
+
+    >>> design = xy(np.eye(3), differences(np.eye(3)))
+    >>> np.round(design.proportions, 4), round(design.value, 4)
+    (array([0.3333, 0.3333, 0.3333]), 6.0)
+    """
+    x, y = _in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
+    if gaps is not None:
+        gaps = np.asarray(gaps, dtype=np.float64)
+        if gaps.shape != (len(y),) or not (gaps > 0).all():
+            raise InvalidArgument(
+                f"gaps must be {len(y)} numbers above 0, one per direction; got {gaps.tolist()}."
+            )
+        y = y / gaps[:, None]
+    design = _column_generation(x, y, tolerance, max_rounds)
+    if design.gap > tolerance:
+        raise DesignFailed(
+            f"The design came within {design.gap:.1e} of optimal in {max_rounds} rounds, not "
+            f"within the tolerance {tolerance:g}. Raise the tolerance or max_rounds."
+        )
+    return design
+
+
+def _in_span(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return both in coordinates in which the arms are orthonormal; the problem is the same."""
+    if arms.ndim != 2 or directions.ndim != 2 or arms.shape[1] != directions.shape[1]:
+        raise InvalidArgument(
+            "arms and directions must have shapes (K, d) and (m, d); got "
+            f"{arms.shape} and {directions.shape}."
+        )
+    left, values, right = np.linalg.svd(arms, full_matrices=False)
+    rank = int((values > values[0] * max(arms.shape) * np.finfo(float).eps).sum())
+    inside = directions @ right[:rank].T
+    outside = np.linalg.norm(directions - inside @ right[:rank], axis=1)
+    if (outside > 1e-9 * np.linalg.norm(directions, axis=1)).any():
+        raise InvalidArgument(
+            f"Directions must be combinations of the arms; direction {int(outside.argmax())} is "
+            "not, so no number of pulls would estimate it. Use differences of arms."
+        )
+    if not np.linalg.norm(inside, axis=1).any():
+        raise InvalidArgument("There must be a direction other than 0 to estimate.")
+    return left[:, :rank], inside / values[:rank]
+
+
+def _column_generation(x: FloatArray, y: FloatArray, tolerance: float, max_rounds: int) -> MinMax:
+    """Solve for some arms and directions, adding those that the solution violates most."""
+    count, d = x.shape
+    batch = 2 * d + 10
+    p = _spread_out(x)
+    arms = np.sort(np.argsort(-p, kind="stable")[: max(4 * d, 30)])
+    if np.linalg.matrix_rank(x[arms]) < d:
+        arms = np.arange(count)
+    lengths = _lengths(x, y, p)
+    directions = np.sort(np.argsort(-lengths, kind="stable")[:batch])
+    best = MinMax(p, float(lengths.max()), 0.0, np.zeros(len(y)))
+    for n in range(max_rounds):
+        # The first rounds only need to know roughly where to look.
+        accuracy = 1e-3 if n < 3 else max(0.05 * tolerance, 1e-12)
+        start = np.maximum(p[arms], 1e-3 / len(arms))
+        p, q = np.zeros(count), np.zeros(len(y))
+        p[arms], q[directions] = _interior_point(x[arms], y[directions], start, accuracy)
+        lengths, scores, average = _certificate(x, y, p, q)
+        value, bound = float(lengths.max()), average**2 / float(scores.max())
+        if value < best.value:
+            best = best._replace(proportions=p, value=value)
+        if bound > best.lower_bound:
+            best = best._replace(lower_bound=bound, weights=q)
+        if best.gap <= tolerance:
+            break
+        arms = _exchange(arms, p, scores, average, tolerance, batch)
+        directions = _exchange(directions, q, lengths, average, tolerance, batch)
+    return best
+
+
+def _spread_out(x: FloatArray) -> FloatArray:
+    """Return a design that is good for all directions, by a few multiplicative updates."""
+    p = np.full(len(x), 1.0 / len(x))
+    for _ in range(10):
+        p *= _lengths(x, x, p)
+        p /= p.sum()
+    return p
+
+
+def _lengths(x: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray:
+    """Return ‖y‖² in the norm of A(p)⁻¹ for each direction."""
+    factor = np.linalg.cholesky((x.T * p) @ x)
+    return np.asarray((np.linalg.solve(factor, y.T) ** 2).sum(axis=0))
+
+
+def _certificate(
+    x: FloatArray, y: FloatArray, p: FloatArray, q: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return the length of each direction, the score of each arm, and the average length.
+
+    With M = Σ q_y y yᵀ, every design A has max_y ‖y‖² ≥ tr(A⁻¹M). For Z = A(p)⁻¹M^½, divided by
+    the largest ‖Zᵀx_k‖ so that tr(ZᵀAZ) ≤ 1 for every A, Cauchy-Schwarz gives
+    tr(ZᵀM^½)² ≤ tr(ZᵀAZ) tr(M^½A⁻¹M^½) ≤ tr(A⁻¹M), and the left-hand side is
+    tr(A(p)⁻¹M)² / max_k x_kᵀA(p)⁻¹MA(p)⁻¹x_k: average² over the largest score.
+    """
+    factor = np.linalg.cholesky((x.T * p) @ x)
+    xs, ys = np.linalg.solve(factor, x.T), np.linalg.solve(factor, y.T)
+    lengths = np.einsum("dm,dm->m", ys, ys)
+    used = np.flatnonzero(q)
+    scores = ((xs.T @ ys[:, used]) ** 2) @ q[used]
+    return lengths, scores, float(q[used] @ lengths[used])
+
+
+def _exchange(
+    kept: IntArray,
+    share: FloatArray,
+    scores: FloatArray,
+    average: float,
+    tolerance: float,
+    batch: int,
+) -> IntArray:
+    """Drop what is not used and add what is violated most."""
+    worst = np.argsort(-scores, kind="stable")[:batch]
+    worst = worst[scores[worst] > average * (1 + tolerance / 4)]
+    return np.union1d(kept[share[kept] > TRIM], worst)
+
+
+def _interior_point(
+    x: FloatArray, y: FloatArray, p: FloatArray, accuracy: float
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise Σp subject to ‖y‖² ≤ 1; return the shares of arms and, dual, of directions.
+
+    With u = x_kᵀA⁻¹y the gradient of ‖y‖² is -u², and the Hessian of Σ q_y‖y‖² is
+    2 (Σ_y q_y u_y u_yᵀ) ∘ XA⁻¹Xᵀ. At the optimum z = 1 - Σ q_y u_y², q(1 - ‖y‖²) = 0 and zp = 0.
+    """
+    count = len(x) + len(y)
+    inverse = np.linalg.inv((x.T * p) @ x)
+    p = 2.0 * float(np.einsum("md,de,me->m", y, inverse, y).max()) * p  # now all ‖y‖² ≤ ½
+    inverse, z_y, slack = _slacks(x, y, p)
+    barrier = 0.5 * float(p.sum()) / count
+    q, z, ambition = barrier / slack, barrier / p, 0.1
+    for _ in range(STEPS):
+        u = x @ z_y.T
+        squares = u * u
+        complementarity = float(q @ slack + z @ p)
+        residual = float(np.abs(1.0 - squares @ q - z).max())
+        if complementarity <= accuracy * p.sum() and residual <= accuracy:
+            break
+        barrier = ambition * complementarity / count
+        newton = 2.0 * ((u * q) @ u.T) * (x @ inverse @ x.T) + (squares * (q / slack)) @ squares.T
+        newton[np.diag_indices_from(newton)] += z / p
+        dp = _solve_scaled(newton, barrier / p - 1.0 + squares @ (barrier / slack))
+        dz = barrier / p - z - z / p * dp
+        dq = barrier / slack - q - q / slack * (squares.T @ dp)
+        step, dual_step = _longest(p, dp), min(_longest(z, dz), _longest(q, dq))
+        before = slack
+        inverse, z_y, slack = _slacks(x, y, p + step * dp)
+        while (slack < (1.0 - STEP_LENGTH) * before).any():  # too close to the boundary, or beyond
+            step *= 0.8
+            inverse, z_y, slack = _slacks(x, y, p + step * dp)
+        p, z, q = p + step * dp, z + dual_step * dz, q + dual_step * dq
+        ambition = 0.1 if min(step, dual_step) > 0.5 else 0.5  # recentre after a short step
+    return p / p.sum(), q / q.sum()
+
+
+def _slacks(
+    x: FloatArray, y: FloatArray, p: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return A⁻¹, A⁻¹y and 1 - ‖y‖²."""
+    inverse: FloatArray = np.asarray(np.linalg.inv((x.T * p) @ x), dtype=np.float64)
+    z_y = y @ inverse
+    return inverse, z_y, 1.0 - np.einsum("md,md->m", z_y, y)
+
+
+def _solve_scaled(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve a positive definite system whose unknowns span many orders of magnitude."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    scaled = matrix * scale[:, None] * scale
+    scaled[np.diag_indices_from(scaled)] += 1e-13  # duplicate arms make it singular
+    return np.asarray(scale * np.linalg.solve(scaled, scale * right))
+
+
+def _longest(values: FloatArray, change: FloatArray) -> float:
+    """Return how far `values` may move along `change` and stay positive, at most 1."""
+    down = change < 0
+    if not down.any():
+        return 1.0
+    return min(1.0, STEP_LENGTH * float((-values[down] / change[down]).min()))
