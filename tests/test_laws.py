@@ -2,9 +2,21 @@
 
 import functools
 
+import numpy as np
 import pytest
 
-from lingape import BOUNDS, EXPLORERS, PULLS, LinGapE, Mixture, SelfNormalized, canonical
+from lingape import (
+    BOUNDS,
+    EXPLORERS,
+    PULLS,
+    FixedDesign,
+    LinGapE,
+    Mixture,
+    SelfNormalized,
+    XYOracle,
+    XYStatic,
+    canonical,
+)
 from lingape.testing import BOUND_LAWS, EXPLORER_LAWS
 
 
@@ -12,11 +24,23 @@ def _pull(name):
     return PULLS[name]() if isinstance(PULLS[name], type) else PULLS[name]
 
 
-def _lingape(bound, pull, problem):
+def _lingape(bound, pull, problem, means):
     return LinGapE(problem, bound=bound, pull=_pull(pull))
 
 
-BUILDERS = dict(EXPLORERS) | {
+def _plain(kind, problem, means, **settings):
+    return kind(problem, **settings)
+
+
+def _oracle(problem, means, **settings):
+    theta = np.linalg.lstsq(problem.arms, means, rcond=None)[0]
+    return XYOracle(problem, theta=theta, **settings)
+
+
+BUILDERS = {
+    name: _oracle if kind is XYOracle else functools.partial(_plain, kind)
+    for name, kind in EXPLORERS.items()
+} | {
     f"lingape-{name}-{pull}": functools.partial(_lingape, bound(), pull)
     for name, bound in BOUNDS.items()
     if bound.adaptive
@@ -24,6 +48,12 @@ BUILDERS = dict(EXPLORERS) | {
 }
 BUILDERS["lingape-refined"] = functools.partial(_lingape, Mixture(refined=True), "greedy")
 BUILDERS["lingape-K^2"] = functools.partial(_lingape, SelfNormalized("K^2"), "greedy")
+BUILDERS["xy-static-greedy"] = functools.partial(_plain, XYStatic, design="greedy")
+BUILDERS["xy-static-printed"] = functools.partial(
+    _plain, XYStatic, bound=FixedDesign("printed"), ridge=0.01
+)
+BUILDERS["xy-static-mixture"] = functools.partial(_plain, XYStatic, bound=Mixture())
+BUILDERS["xy-oracle-estimated"] = functools.partial(_oracle, test="estimated")
 
 BOUND_BUILDERS = dict(BOUNDS) | {
     "mixture-refined": functools.partial(Mixture, refined=True),
@@ -39,7 +69,9 @@ def test_explorer(law, explorer):
 
 @pytest.mark.parametrize("explorer", BUILDERS)
 def test_every_registered_combination_has_a_compiled_lane(explorer):
-    assert BUILDERS[explorer](canonical(3).problem(norm_bound=2.0)).compiled() is not None
+    instance = canonical(3)
+    built = BUILDERS[explorer](instance.problem(norm_bound=2.0), instance.gaussian().means)
+    assert built.compiled() is not None
 
 
 @pytest.mark.parametrize("bound", BOUND_BUILDERS)

@@ -27,7 +27,7 @@ from .environments import (
     soare_tied,
     sphere,
 )
-from .explorers import EXPLORERS, Contest, Explorer, LinGapE
+from .explorers import EXPLORERS, Contest, Explorer, LinGapE, Uniform, XYOracle, XYStatic
 from .least_squares import LeastSquares
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
@@ -60,7 +60,10 @@ __all__ = [
     "Signed",
     "Step",
     "Tracking",
+    "Uniform",
     "WorstCase",
+    "XYOracle",
+    "XYStatic",
     "canonical",
     "greedy",
     "outsider",

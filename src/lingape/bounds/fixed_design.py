@@ -10,7 +10,14 @@ from ..arrays import FloatArray
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import Comparisons, checked_comparisons, comparison_count, no_ridge, noise_assumption
+from .base import (
+    Comparisons,
+    checked_comparisons,
+    comparison_count,
+    no_ridge,
+    noise_assumption,
+    ridge_of,
+)
 
 
 @dataclass(frozen=True)
@@ -23,34 +30,38 @@ class FixedDesign:
     constants="corrected":  R ‖y‖ √(2 log(π² n² κ / 6δ))
     constants="printed":   2R ‖y‖ √(2 log(6 n² κ / π²δ)), with the constant inverted and a factor 2
         that costs four times the samples; for reproducing published figures.
+    constants="halved":     R ‖y‖ √(2 log(6 n² κ / π²δ)), as printed but for the factor 2.
 
     comparisons: κ, the number of intervals: "K^2" covers the gap of every ordered pair; fewer
         cover only so many.
     """
 
-    constants: Literal["corrected", "printed"] = "corrected"
+    constants: Literal["corrected", "printed", "halved"] = "corrected"
     comparisons: Comparisons = "K^2"
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, "FixedDesign")
-        if self.constants not in ("corrected", "printed"):
+        if self.constants not in ("corrected", "printed", "halved"):
             raise InvalidBound(
-                'constants of FixedDesign must be "corrected" or "printed"; '
+                'constants of FixedDesign must be "corrected", "printed" or "halved"; '
                 f"got {self.constants!r}."
             )
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
-        no_ridge(ridge, "FixedDesign")
+        if self.constants != "corrected" and ridge:  # as in published experiments
+            return LeastSquares(problem.coordinates, ridge=ridge_of(ridge, 0.0, "FixedDesign"))
+        no_ridge(ridge, 'FixedDesign(constants="corrected")')
         return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the factor in front of ‖y‖."""
         n = estimate.pulls
         kappa = comparison_count(self.comparisons, problem)
-        if self.constants == "printed":
+        if self.constants != "corrected":
             nats = math.log(6 * n**2 * kappa / (math.pi**2 * problem.delta))
-            return 2 * problem.noise_scale * math.sqrt(2 * nats)  # (2)
+            factor = 2 if self.constants == "printed" else 1
+            return factor * problem.noise_scale * math.sqrt(2 * nats)  # (2)
         nats = math.log(math.pi**2 * n**2 * kappa / (6 * problem.delta))
         return problem.noise_scale * math.sqrt(2 * nats)
 

@@ -1,10 +1,17 @@
 """Algorithms, one a file; to add one, add its line to EXPLORERS."""
 
 from .base import Explorer
-from .lingape import Contest, LinGapE
+from .lingape import LinGapE
+from .skeleton import Contest
+from .uniform import Uniform
+from .xy_oracle import XYOracle
+from .xy_static import XYStatic
 
 EXPLORERS: dict[str, type[Explorer]] = {
     "lingape": LinGapE,
+    "xy-static": XYStatic,
+    "xy-oracle": XYOracle,
+    "uniform": Uniform,
 }
 
-__all__ = ["EXPLORERS", "Contest", "Explorer", "LinGapE"]
+__all__ = ["EXPLORERS", "Contest", "Explorer", "LinGapE", "Uniform", "XYOracle", "XYStatic"]

@@ -30,7 +30,9 @@ class Arena(NamedTuple):
     bound: int
     constants: FloatArray  # log(κ/δ), √λ S, L²/λ, d log λ; for MIXTURE only log(J/δ)
     grid: FloatArray  # (J,) prior scales; empty unless MIXTURE
-    tracking: bool
+    pull: int  # GREEDY, TRACKING, SHARES or ONE_BY_ONE
+    shares: FloatArray  # (K,) for SHARES
+    truth: FloatArray  # (K,) means to judge by instead of the estimated ones; empty to estimate
     near: float  # return when widths this much shorter would settle it; 0 for never
 
 

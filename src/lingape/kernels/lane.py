@@ -5,39 +5,51 @@ import math
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds import Bound, Mixture, SelfNormalized, WorstCase
+from ..bounds import Bound, FixedDesign, Mixture, SelfNormalized, WorstCase
 from ..bounds.base import comparison_count, norm_bound_of
 from ..bounds.mixture import NEAR
 from ..least_squares import LeastSquares, ill_conditioned
+from ..plans import OneByOne, Plan, Proportions
 from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
 from . import lingape as kernel
 from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
-from .world import CompiledWorld
+from .world import GAUSSIAN, CompiledWorld
 
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
 ROWS = 4
 
 
 class Lane:
-    """A run of LinGapE in compiled code, which starts from the data in `estimate`."""
+    """A run in compiled code, which starts from the data in `estimate`.
+
+    truth: means by which to judge, for explorers that know them.
+    """
 
     def __init__(
-        self, problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares
+        self,
+        problem: Problem,
+        bound: Bound,
+        pull: PullRule | Plan,
+        estimate: LeastSquares,
+        *,
+        truth: FloatArray | None = None,
     ) -> None:
         self._problem, self._bound, self._pull = problem, bound, pull
         self._estimate = estimate.copy()
         self._verdict: tuple[int, int, float] | None = None
-        self._arena = _arena(problem, bound, pull, estimate)
+        self._arena = _arena(problem, bound, pull, estimate, truth)
         self._book = _book(self._arena, estimate)
         self._mixes = _no_mixes(16, estimate.features.shape[1])
         self._known = 0
         self.settled = False
 
     @staticmethod
-    def serves(bound: Bound, pull: PullRule) -> bool:
+    def serves(bound: Bound, pull: PullRule | Plan, problem: Problem) -> bool:
         """Return whether there is a compiled lane for these parts."""
-        return type(bound) in _KINDS and (pull is greedy or type(pull) is Tracking)
+        if type(pull) is OneByOne and not _all_rows(len(problem), problem.rank):
+            return False
+        return type(bound) in _KINDS and _pull_kind(pull) is not None
 
     @property
     def pulls(self) -> int:
@@ -63,7 +75,8 @@ class Lane:
 
     def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
-        while not self.settled:
+        self._start_plan(world, rng, until)
+        while not self.settled and (not self._planned or self._under_way()):
             status = kernel.advance(self._arena, self._book, self._mixes, world, rng, until)
             if status == kernel.BROKEN:
                 raise ill_conditioned(self._arena.ridge)
@@ -75,6 +88,30 @@ class Lane:
             else:
                 self.settled = status == kernel.SETTLED
                 return
+
+    @property
+    def _planned(self) -> bool:
+        return type(self._pull) in (Proportions, OneByOne)
+
+    def _under_way(self) -> bool:
+        """Whether the plan is past its start: there is an estimate, and each arm was pulled."""
+        assert isinstance(self._pull, Proportions | OneByOne)
+        return self._estimate.ready and self._pull.started(self._estimate)
+
+    def _start_plan(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
+        """Follow a plan through its start, which the compiled loop takes for granted."""
+        estimate = self._estimate
+        if not self._planned or self._under_way():
+            return
+        while not self._under_way() and estimate.pulls < until:
+            arm = self._pull.pick(estimate)  # type: ignore[union-attr]
+            if world.kind == GAUSSIAN:
+                reward = float(world.means[arm] + world.scale * rng.standard_normal())
+            else:
+                reward = 1.0 if 2.0 * rng.random() - 1.0 < world.means[arm] else -1.0
+            estimate.update(arm, reward)
+        self._book.counts[:], self._book.sums[:] = estimate.counts, estimate.sums
+        self._book.clock[PULLS] = estimate.pulls
 
     def _try_refinement(self, leader: int) -> None:
         """Settle if the refined widths of Mixture do."""
@@ -118,14 +155,45 @@ _KINDS: dict[type, int] = {
     SelfNormalized: kernel.SELF_NORMALIZED,
     WorstCase: kernel.WORST_CASE,
     Mixture: kernel.MIXTURE,
+    FixedDesign: kernel.FIXED_DESIGN,
 }
 
 
-def _arena(problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquares) -> Arena:
+def _pull_kind(pull: PullRule | Plan) -> int | None:
+    if pull is greedy:
+        return kernel.GREEDY
+    kinds: dict[type, int] = {
+        Tracking: kernel.TRACKING,
+        Proportions: kernel.SHARES,
+        OneByOne: kernel.ONE_BY_ONE,
+    }
+    return kinds.get(type(pull))
+
+
+def _all_rows(count: int, d: int) -> bool:
+    return count <= 4 * d
+
+
+def _arena(
+    problem: Problem,
+    bound: Bound,
+    pull: PullRule | Plan,
+    estimate: LeastSquares,
+    truth: FloatArray | None,
+) -> Arena:
     x, ridge = estimate.features, estimate.ridge
+    kind = _pull_kind(pull)
+    assert kind is not None
     if isinstance(bound, Mixture):
         constants = np.array([math.log(bound.scales / problem.delta)])
         grid = bound.grid
+    elif isinstance(bound, FixedDesign):
+        kappa = comparison_count(bound.comparisons, problem)
+        share = math.pi**2 / 6 if bound.constants == "corrected" else 6 / math.pi**2
+        # The squared radius is 2·4 or 2·1 times log(share·n²κ/δ); no bias term.
+        twice = 8.0 if bound.constants == "printed" else 2.0
+        constants = np.array([math.log(share * kappa / problem.delta), 0.0, twice])
+        grid = np.zeros(0)
     else:
         assert isinstance(bound, SelfNormalized | WorstCase)
         kappa = comparison_count(bound.comparisons, problem)
@@ -150,14 +218,16 @@ def _arena(problem: Problem, bound: Bound, pull: PullRule, estimate: LeastSquare
         bound=_KINDS[type(bound)],
         constants=constants,
         grid=grid,
-        tracking=type(pull) is Tracking,
+        pull=kind,
+        shares=pull.shares if isinstance(pull, Proportions) else np.zeros(0),
+        truth=np.zeros(0) if truth is None else truth,
         near=NEAR if isinstance(bound, Mixture) and bound.refined else 0.0,
     )
 
 
 def _book(arena: Arena, estimate: LeastSquares) -> Book:
     count, d = arena.features.shape
-    rows = count if count <= 4 * d else ROWS
+    rows = count if _all_rows(count, d) else ROWS
     rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
     clock = np.zeros(6, dtype=np.int64)
     clock[PULLS] = estimate.pulls

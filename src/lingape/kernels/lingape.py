@@ -30,7 +30,9 @@ from .compiling import compiled, inlined
 from .world import GAUSSIAN, CompiledWorld
 
 # Kinds of bound.
-SELF_NORMALIZED, WORST_CASE, MIXTURE = 0, 1, 2
+SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN = 0, 1, 2, 3
+# Ways to choose the next arm.
+GREEDY, TRACKING, SHARES, ONE_BY_ONE = 0, 1, 2, 3
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN = 0, 1, 2, 3, 4
 
@@ -162,6 +164,57 @@ def _track(mixes: Mixes, counts: IntArray, leader: int, rival: int) -> int:
     return int(mixes.support[slot, m])
 
 
+@compiled
+def _most_behind(counts: IntArray, shares: FloatArray) -> int:
+    """Return the arm furthest behind its share (plans.Proportions)."""
+    least = math.inf
+    for k in range(len(counts)):
+        if shares[k] > 0.0:
+            least = min(least, counts[k] / shares[k])
+    k = 0
+    while shares[k] == 0.0 or counts[k] / shares[k] > least + PULL * least:
+        k += 1
+    return k
+
+
+@compiled
+def _steepest(
+    cross: FloatArray,
+    gap_variance: FloatArray,
+    variances: FloatArray,
+    after: FloatArray,
+    gains: FloatArray,
+) -> int:
+    """Return the arm that leaves the longest difference shortest (designs.rounding.steepest).
+
+    Every arm has its row, in order.
+    """
+    count = len(variances)
+    longest = 0.0
+    for i in range(count):
+        for j in range(i):
+            longest = max(longest, gap_variance[i, j])
+    least = math.inf
+    for k in range(count):
+        after[k], gains[k] = 0.0, 0.0
+        for i in range(count):
+            for j in range(i):
+                u = cross[i, k] - cross[j, k]
+                gain = u * u / (1.0 + variances[k])
+                after[k] = max(after[k], gap_variance[i, j] - gain)
+                if gap_variance[i, j] >= longest * (1.0 - PULL):
+                    gains[k] += gain
+        least = min(least, after[k])
+    best = -1.0
+    for k in range(count):
+        if after[k] <= least * (1.0 + PULL):
+            best = max(best, gains[k])
+    k = 0
+    while after[k] > least * (1.0 + PULL) or gains[k] < best - PULL * longest:
+        k += 1
+    return k
+
+
 @inlined
 def _absorb_first(
     c: FloatArray,
@@ -271,13 +324,14 @@ def advance(
     until: int,
 ) -> int:
     """Play on until settled, `until` pulls, or something that the caller has to look at."""
-    if not _start(book, world, rng, until):
+    if (arena.pull == GREEDY or arena.pull == TRACKING) and not _start(book, world, rng, until):
         return PAUSED
     if book.clock[REBUILD_AT] == 0:
         rebuild(arena, book)
     # Locals, because looking an array up in a tuple costs as much as a short loop over it.
     bound, epsilon, noise_scale, near = arena.bound, arena.epsilon, arena.noise_scale, arena.near
-    grid, twins, tracking, constants = arena.grid, arena.twins, arena.tracking, arena.constants
+    grid, twins, pull, constants = arena.grid, arena.twins, arena.pull, arena.constants
+    judged = arena.truth if len(arena.truth) else book.means
     counts, sums, means, variances = book.counts, book.sums, book.means, book.variances
     spread, row_of, owner, used = book.spread, book.row_of, book.owner, book.used
     cross, cross2, log_dets, nats = book.cross, book.cross2, book.log_dets, book.nats
@@ -287,7 +341,7 @@ def advance(
     count, d, all_rows = len(counts), len(arena.columns), len(owner) == len(counts)
     pulls, tick, growth = clock[PULLS], clock[TICK], gauge[GROWTH]
     while True:
-        leader = _leader(means, noise_scale)
+        leader = _leader(judged, noise_scale)
         first = row_of[leader]
         if first < 0:
             first = fetch(arena, book, leader)
@@ -295,16 +349,18 @@ def advance(
             for j in range(len(grid)):
                 half = constants[0] + 0.5 * (log_dets[j] + growth)  # ℓ_j
                 nats[j] = 2.0 * noise_scale * noise_scale * half
-            _mixture_ends(first, means, gap_variance, gap_sensitivity, nats, grid, scores)
+            _mixture_ends(first, judged, gap_variance, gap_sensitivity, nats, grid, scores)
         else:
             if bound == SELF_NORMALIZED:  # (3)
                 radius = 2.0 * constants[0] + gauge[LOG_DET] + growth - constants[3]
+            elif bound == FIXED_DESIGN:  # (2)
+                radius = constants[2] * (constants[0] + 2.0 * math.log(float(pulls)))
             else:  # (4)
                 radius = max(2, d) * (constants[0] + math.log(1.0 + pulls * constants[2]))
             radius = noise_scale * math.sqrt(radius) + constants[1]
             for k in range(count):
-                scores[k] = means[k] + radius * math.sqrt(gap_variance[first, k])
-        rival, margin = _closest(means, scores, twins, leader)
+                scores[k] = judged[k] + radius * math.sqrt(gap_variance[first, k])
+        rival, margin = _closest(judged, scores, twins, leader)
         if margin != margin:
             status = BROKEN
             break
@@ -317,7 +373,7 @@ def advance(
             growth = 0.0
             continue
         unchecked = near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls
-        if unchecked and _nearly(means, scores, twins, leader, near) <= epsilon:
+        if unchecked and _nearly(judged, scores, twins, leader, near) <= epsilon:
             clock[CHECKED] = pulls
             status = NEARLY
             break
@@ -326,7 +382,11 @@ def advance(
             break
         tick += 1
         used[first] = tick
-        if tracking:
+        if pull == SHARES:
+            arm = _most_behind(counts, arena.shares)
+        elif pull == ONE_BY_ONE:
+            arm = _steepest(cross, gap_variance, variances, scores, c)
+        elif pull == TRACKING:
             arm = _track(mixes, counts, leader, rival)
             if arm < 0:
                 status = NEEDS_MIX

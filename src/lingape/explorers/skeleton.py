@@ -1,0 +1,337 @@
+"""What explorers share that keep one estimate, trust one bound, and stop when B(t) ≤ ε.
+
+A subclass says which arm to pull next, in `_pick`. Everything else of an explorer's conversation
+is here, so that a subclass reads like its paper.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bounds import BOUNDS, Bound
+from ..certificate import Certificate, certify
+from ..errors import (
+    ExplorationOver,
+    InvalidArgument,
+    InvalidReward,
+    InvalidState,
+    LingapeError,
+)
+from ..least_squares import LeastSquares
+from ..problem import LARGEST, Problem, as_float
+from ..registry import describe, revive
+from ..ties import LEADER, RIVAL, first_max
+
+if TYPE_CHECKING:
+    from ..kernels.lane import Lane
+
+VERSION = 1
+
+
+class Contest(NamedTuple):
+    leader: int  # i_t, the largest estimated mean
+    rival: int  # j_t, the arm that may still beat it by most
+    margin: float  # B(t), by how much at most
+
+
+class GapExplorer:
+    """Ask, tell, certify and save; the choice of arms is the subclass's."""
+
+    # What the constructor takes beside the problem and the bound, by name, as plain data.
+    settings: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
+        if not isinstance(problem, Problem):
+            raise InvalidArgument(
+                f"{type(self).__name__} explores a Problem; got {type(problem).__name__}. "
+                "Wrap the arms: Problem(arms)."
+            )
+        if isinstance(bound, type) or not hasattr(bound, "widths"):
+            raise InvalidArgument(
+                f"bound must be a bound such as Mixture(); got {bound!r}. Mind the parentheses."
+            )
+        self.problem, self.bound = problem, bound
+        self.estimate = bound.estimate(problem, ridge)
+        self._all_distinct = bool((problem.twins == np.arange(len(problem))).all())
+        self._contest: Contest | None = None  # until there is an estimate to compare arms with
+        self._verdict: Certificate | None = None  # the certificate that ended exploration
+
+    def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
+        """Return the arm to pull next, from an estimate and the closest contest in it."""
+        raise NotImplementedError
+
+    def _begun(self, estimate: LeastSquares) -> bool:
+        """Whether arms can be compared: by default once each has been pulled."""
+        return bool(estimate.counts.all())
+
+    def _judged(self, estimate: LeastSquares) -> FloatArray:
+        """Return the means by which arms are compared: the estimated ones."""
+        return estimate.means
+
+    def _allow(self, arm: int) -> None:
+        """Raise if `arm` may not be told; by default all may."""
+
+    @property
+    def done(self) -> bool:
+        """Whether some B(t) was at most ε; later tells do not take it back."""
+        return self._verdict is not None
+
+    @property
+    def contest(self) -> Contest | None:
+        """The closest contest now, or None until every arm has been pulled once."""
+        return self._contest
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each arm has been told."""
+        return self.estimate.counts.copy()
+
+    @property
+    def theta(self) -> FloatArray:
+        """The estimate of θ, the shortest one if the arms do not span the space."""
+        solution = np.linalg.lstsq(self.problem.arms, self.estimate.means, rcond=None)[0]
+        return np.asarray(solution, dtype=np.float64)
+
+    def ask(self) -> int:
+        """Return the arm to pull next. Asking changes nothing; only `tell` does."""
+        self._refuse_if_done()
+        return self._pick(self.estimate, self._contest)
+
+    def ask_many(self, n: int, *, pending: Iterable[int] = ()) -> list[int]:
+        """Return `n` arms to pull side by side.
+
+        pending: arms pulled but not told yet. They, and the arms chosen on the way to `n`, count
+        in the design when choosing, so that workers get different arms where that helps; they
+        never count in the estimate or in the decision to stop.
+        """
+        self._refuse_if_done()
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InvalidArgument(f"ask_many needs a whole number of arms from 1; got {n!r}.")
+        imagined = self.estimate.copy()
+        for arm in _several("pending", pending):
+            imagined.pretend(self.problem.check_arm(arm))
+        chosen: list[int] = []
+        while len(chosen) < n:
+            contest = None if self._contest is None else self._closest_contest(imagined)
+            chosen.append(self._pick(imagined, contest))
+            imagined.pretend(chosen[-1])
+        return chosen
+
+    def tell(self, arm: int, reward: float) -> None:
+        """Learn that pulling `arm` paid `reward`."""
+        index, value = self.problem.check_arm(arm), checked_reward(reward)
+        self._allow(index)
+        self._update(index, value)
+
+    def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
+        """Learn several rewards, in order; if any is refused, none is recorded."""
+        indices = [self.problem.check_arm(arm) for arm in _several("arms", arms)]
+        values = [checked_reward(reward) for reward in _several("rewards", rewards)]
+        if len(indices) != len(values):
+            raise InvalidArgument(
+                f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
+                "rewards. Nothing was recorded."
+            )
+        before = self.estimate.copy(), self._contest, self._verdict
+        try:
+            for index, value in zip(indices, values, strict=True):
+                self._allow(index)
+                self._update(index, value)
+        except LingapeError:
+            self.estimate, self._contest, self._verdict = before
+            raise
+
+    def recommend(self) -> int:
+        """Return the arm that won, or the best-looking one while not `done`."""
+        if self._verdict is not None:
+            return self._verdict.arm
+        if self._contest is not None:
+            return self._contest.leader
+        pulled = self.estimate.counts > 0
+        averages = self.estimate.sums / np.maximum(self.estimate.counts, 1)
+        return int(np.where(pulled, averages, -np.inf).argmax())
+
+    def certificate(self) -> Certificate:
+        """Return what is proven now; once done, the proof that ended exploration."""
+        return self._verdict or self._certify(settled=False)
+
+    def _certify(self, *, settled: bool) -> Certificate:
+        return certify(
+            self.problem,
+            self.bound,
+            arm=self.recommend(),
+            margin=math.inf if self._contest is None else self._contest.margin,
+            pulls=self.estimate.pulls,
+            settled=settled,
+        )
+
+    def _refuse_if_done(self) -> None:
+        if self._verdict is not None:
+            raise ExplorationOver(
+                f"There is nothing left to pull: {type(self).__name__} settled on "
+                f"{self._verdict.name} (arm {self._verdict.arm}) after {self._verdict.pulls} "
+                "pulls. Read certificate(); to ask for more, start again with a smaller epsilon "
+                "or delta."
+            )
+
+    def _update(self, arm: int, reward: float) -> None:
+        self.estimate.update(arm, reward)
+        if not self._begun(self.estimate):
+            return
+        self._contest = self._closest_contest(self.estimate)
+        if self._contest.margin <= self.problem.epsilon and not self.done:
+            if not self.estimate.fresh:  # a verdict deserves a fresh solve
+                self.estimate.rebuild()
+                self._contest = self._closest_contest(self.estimate)
+            if self._contest.margin <= self.problem.epsilon:
+                self._verdict = self._certify(settled=True)
+
+    def _closest_contest(self, estimate: LeastSquares) -> Contest:
+        """Select-direction (Algorithm 2), over rivals other than the leader.
+
+        The paper also admits j = i, whose margin is 0. That floors B(t) at 0 but never changes
+        B(t) ≤ ε, and a rounding error is a poor thing to compare with 0. The same goes for exact
+        duplicates of the leader.
+        """
+        means = self._judged(estimate)
+        top = float(means[means.argmax()])
+        leader = first_max(means, LEADER * (self.problem.noise_scale + abs(top)))  # i_t
+        widths = self.bound.widths(self.problem, estimate, leader)  # β_t(·, i_t)
+        margins = self._judged(estimate) + widths
+        margins[self._twins_of(leader)] = -np.inf
+        closest = int(margins.argmax())
+        margin = float(margins[closest] - means[leader])  # B(t)
+        if margin == -np.inf:  # all arms are the same arm
+            return Contest(leader, (leader + 1) % len(means), 0.0)
+        return Contest(leader, first_max(margins, RIVAL * float(widths[closest])), margin)
+
+    def _twins_of(self, arm: int) -> IntArray | int:
+        twins = self.problem.twins
+        return arm if self._all_distinct else np.flatnonzero(twins == twins[arm])
+
+    def adopt(self, lane: "Lane") -> None:
+        """Take over what a compiled lane was paid, as if it had been told."""
+        self.estimate.load(lane.counts, lane.sums)
+        if lane.contest is None:
+            return
+        self._contest = Contest(*lane.contest)
+        if lane.settled:
+            self._verdict = self._certify(settled=True)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to go on later, as JSON-able data."""
+        return {
+            "format": self._format(),
+            "version": VERSION,
+            "problem": self.problem.to_dict(),
+            "bound": describe(self.bound, BOUNDS),
+            "ridge": self.estimate.ridge,
+            "settings": {name: self._describe(name) for name in self.settings},
+            "estimate": self.estimate.state(),
+            "verdict": None if self._verdict is None else self._verdict.to_dict(),
+        }
+
+    @classmethod
+    def _format(cls) -> str:
+        return f"lingape explorer state: {cls.__name__}"
+
+    def _describe(self, name: str) -> Any:
+        """Return a setting as plain data."""
+        return getattr(self, name)
+
+    @classmethod
+    def _revive(cls, name: str, data: Any) -> Any:
+        """Return a setting from plain data."""
+        return data
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:
+        """Return the explorer that `state` was taken from, to the last bit.
+
+        parts: `bound`, or settings by name; needed only for parts of your own that are not
+        registered.
+        """
+        if not isinstance(state, dict) or state.get("format") != cls._format():
+            raise InvalidState(
+                f"A saved state must be a dict with format {cls._format()!r}; got "
+                f"{state.get('format') if isinstance(state, dict) else type(state).__name__!r}. "
+                "Pass what state() returned."
+            )
+        if state.get("version") != VERSION:
+            raise InvalidState(
+                f"This version reads states of version {VERSION}; got {state.get('version')!r}. "
+                "Read it with the version of lingape that wrote it."
+            )
+        try:
+            problem = Problem(**state["problem"])
+            ridge, estimate, verdict = state["ridge"], state["estimate"], state["verdict"]
+            if "bound" not in parts:
+                parts["bound"] = revive(state["bound"], BOUNDS, argument="bound")
+            for name in cls.settings:
+                if name not in parts:
+                    parts[name] = cls._revive(name, state["settings"][name])
+            explorer = cls(problem, ridge=ridge, **parts)
+        except (KeyError, TypeError, ValueError) as reason:
+            if isinstance(reason, InvalidState):
+                raise
+            raise InvalidState(
+                f"The saved state is damaged: {reason!r}. Restore an undamaged copy."
+            ) from reason
+        explorer.estimate.restore(estimate, noise_scale=problem.noise_scale)
+        if explorer._begun(explorer.estimate):
+            explorer._contest = explorer._closest_contest(explorer.estimate)
+        if verdict is not None:
+            explorer._verdict = explorer._revived(verdict)
+        return explorer
+
+    def _revived(self, verdict: Any) -> Certificate:
+        """Return a saved verdict, after checking that it is about this problem."""
+        try:
+            arm, margin, pulls = verdict["arm"], verdict["gap_bound"], verdict["pulls"]
+            fine = (
+                self._begun(self.estimate)
+                and 0 <= margin <= self.problem.epsilon
+                and 0 < pulls <= self.estimate.pulls
+            )
+            again = certify(
+                self.problem,
+                self.bound,
+                arm=self.problem.check_arm(arm),
+                margin=float(margin),
+                pulls=pulls,
+                settled=True,
+            )
+        except (KeyError, TypeError, ValueError) as reason:
+            raise InvalidState(
+                f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."
+            ) from reason
+        if not fine or again.to_dict() != verdict:
+            raise InvalidState(
+                "The saved verdict does not follow from the saved problem, bound and counts. "
+                "Restore an undamaged copy."
+            )
+        return again
+
+
+def checked_reward(reward: Any) -> float:
+    """Return the reward as a float, or raise InvalidReward."""
+    value = as_float(reward)
+    if not abs(value) <= LARGEST:
+        raise InvalidReward(
+            f"A reward must be a finite number, at most {LARGEST:g} in size; got {reward!r}. "
+            "Leave out trials that gave no result (if that does not depend on how they went). "
+            "Nothing was recorded."
+        )
+    return value
+
+
+def _several(name: str, values: Any) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise InvalidArgument(
+            f"{name} must be a sequence; got {values!r}. Nothing was recorded."
+        ) from None

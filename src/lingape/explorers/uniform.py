@@ -1,0 +1,18 @@
+"""Uniform: pull all arms in turn. The least that any explorer should beat."""
+
+import numpy as np
+
+from ..bounds import Bound, FixedDesign
+from ..plans import Plan, Proportions
+from ..problem import Problem
+from .planned import PlannedExplorer
+
+
+class Uniform(PlannedExplorer):
+    """Pull all arms equally often until one is proven best."""
+
+    def __init__(
+        self, problem: Problem, *, bound: Bound = FixedDesign(), ridge: float | None = None
+    ) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge)
+        self.plan: Plan = Proportions(np.full(len(problem), 1.0 / len(problem)))

@@ -1,0 +1,80 @@
+"""XY-oracle: the allocation of one who knows θ. A yardstick, not an algorithm.
+
+Soare, Lazaric and Munos (NIPS 2014); (18) of Xu et al. (2018). It pulls what tells the best arm
+from every other fastest, and with `test="true"` stops as soon as the intervals are shorter than
+the true gaps, whatever the rewards: the number of pulls is then a constant of the problem.
+"""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray
+from ..bounds import Bound, FixedDesign
+from ..designs import xy
+from ..errors import InvalidArgument
+from ..least_squares import LeastSquares
+from ..plans import Plan, Proportions
+from ..problem import Problem
+from .planned import PlannedExplorer
+from .xy_static import TOLERANCE, trimmed
+
+
+class XYOracle(PlannedExplorer):
+    """Follow the best allocation for a known θ until the best arm is confirmed.
+
+    theta: the true θ, which no explorer that finds anything may know.
+    test: "true" compares intervals with the true gaps, as Soare et al. and the paper do;
+        "estimated" with the estimated ones.
+    bound, ridge: as for XYStatic; the paper's authors use ridge=1 and K comparisons.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ("theta", "test")
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        theta: npt.ArrayLike,
+        test: Literal["true", "estimated"] = "true",
+        bound: Bound = FixedDesign(),
+        ridge: float | None = None,
+    ) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge)
+        if test not in ("true", "estimated"):
+            raise InvalidArgument(f'test must be "true" or "estimated"; got {test!r}.')
+        vector = np.array(theta, dtype=np.float64)
+        if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
+            raise InvalidArgument(
+                f"theta must be {problem.arms.shape[1]} finite numbers, one per feature; got "
+                f"{theta!r}."
+            )
+        self.theta_given, self.test = vector, test
+        self.truth: FloatArray = problem.arms @ vector
+        self.plan: Plan = Proportions(_oracle(problem, self.truth))
+
+    def _judged(self, estimate: LeastSquares) -> FloatArray:
+        return self.truth if self.test == "true" else estimate.means
+
+    def _truth(self) -> FloatArray | None:
+        return self.truth if self.test == "true" else None
+
+    def _describe(self, name: str) -> object:
+        return self.theta_given.tolist() if name == "theta" else self.test
+
+
+def _oracle(problem: Problem, means: FloatArray) -> FloatArray:
+    best = int(means.argmax())
+    gaps = means[best] - means
+    rivals = np.flatnonzero(problem.twins != problem.twins[best])
+    if not len(rivals):
+        return np.full(len(means), 1.0 / len(means))
+    if gaps[rivals].min() <= 1e-12 * float(np.abs(means).max()):
+        raise InvalidArgument(
+            f"XYOracle needs a unique best arm; {problem.name(best)} is tied with "
+            f"{problem.name(int(rivals[gaps[rivals].argmin()]))}. No allocation tells them apart."
+        )
+    x = problem.orthonormal
+    directions = x[best] - x[rivals]
+    return trimmed(xy(x, directions, gaps=gaps[rivals], tolerance=TOLERANCE).proportions)
