@@ -11,7 +11,15 @@ asked which arm to pull and told what it paid, until it knows which arm is best:
     print(explorer.certificate())
 """
 
-from .bounds import BOUNDS, Bound, FixedDesign, Mixture, SelfNormalized, WorstCase
+from .bounds import (
+    BOUNDS,
+    Bound,
+    FixedDesign,
+    Mixture,
+    SelfNormalized,
+    Unstructured,
+    WorstCase,
+)
 from .certificate import Certificate
 from .environments import (
     ENVIRONMENTS,
@@ -27,7 +35,17 @@ from .environments import (
     soare_tied,
     sphere,
 )
-from .explorers import EXPLORERS, Contest, Explorer, LinGapE, Uniform, XYOracle, XYStatic
+from .explorers import (
+    EXPLORERS,
+    Contest,
+    Explorer,
+    LinGapE,
+    LinUGapE,
+    UGapE,
+    Uniform,
+    XYOracle,
+    XYStatic,
+)
 from .least_squares import LeastSquares
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
@@ -52,6 +70,7 @@ __all__ = [
     "Instance",
     "LeastSquares",
     "LinGapE",
+    "LinUGapE",
     "Mixture",
     "Problem",
     "PullRule",
@@ -60,7 +79,9 @@ __all__ = [
     "Signed",
     "Step",
     "Tracking",
+    "UGapE",
     "Uniform",
+    "Unstructured",
     "WorstCase",
     "XYOracle",
     "XYStatic",

@@ -4,6 +4,7 @@ from .base import Bound, Comparisons
 from .fixed_design import FixedDesign
 from .mixture import Mixture
 from .self_normalized import SelfNormalized
+from .unstructured import Unstructured
 from .worst_case import WorstCase
 
 BOUNDS: dict[str, type[Bound]] = {
@@ -11,6 +12,7 @@ BOUNDS: dict[str, type[Bound]] = {
     "self-normalized": SelfNormalized,
     "worst-case": WorstCase,
     "fixed-design": FixedDesign,
+    "unstructured": Unstructured,
 }
 
 __all__ = [
@@ -20,5 +22,6 @@ __all__ = [
     "FixedDesign",
     "Mixture",
     "SelfNormalized",
+    "Unstructured",
     "WorstCase",
 ]

@@ -2,7 +2,7 @@
 
 from .direction import DirectionProgram, Mix, direction
 from .g_optimal import GOptimal, g_optimal
-from .min_max import MinMax, differences, xy
+from .min_max import MinMax, differences, even_xy, xy
 from .rounding import one_by_one, rounded
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Mix",
     "differences",
     "direction",
+    "even_xy",
     "g_optimal",
     "one_by_one",
     "rounded",

@@ -25,6 +25,7 @@ from ..errors import DesignFailed, InvalidArgument
 STEPS = 100  # of the interior-point method; 20 to 40 are usual
 STEP_LENGTH = 0.99  # of the way to the boundary
 TRIM = 1e-9  # shares below this are solver noise
+ALIKE = 0.999  # the cosine of the angle between arms that may share
 
 
 class MinMax(NamedTuple):
@@ -79,6 +80,32 @@ def xy(
             f"within the tolerance {tolerance:g}. Raise the tolerance or max_rounds."
         )
     return design
+
+
+def even_xy(arms: FloatArray, directions: FloatArray, *, share: float = 0.01) -> MinMax:
+    """Return a design within `share` of optimal that treats arms alike that are almost the same.
+
+    Of two arms that are almost the same an optimal design may give one everything and the other
+    nothing. Here they share, as long as that costs no more than `share` of the value.
+    """
+    x, y = _in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
+    best = _column_generation(x, y, 1e-3 * share, 200)
+    lengths = np.maximum(np.linalg.norm(x, axis=1), 1e-300)
+    p, value = best.proportions, best.value
+    settled = np.zeros(len(x), dtype=bool)
+    for k in np.argsort(-p, kind="stable"):
+        if p[k] <= TRIM or settled[k]:
+            continue
+        alike = (np.abs(x @ x[k]) >= ALIKE * lengths * lengths[k]) & ~settled
+        settled |= alike
+        shared = p.copy()
+        shared[alike] = p[alike].mean()
+        if (
+            alike.sum() > 1
+            and (worse := float(_lengths(x, y, shared).max())) <= (1 + share) * best.value
+        ):
+            p, value = shared, worse
+    return best._replace(proportions=p, value=value)
 
 
 def _in_span(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:

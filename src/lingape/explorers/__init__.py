@@ -1,8 +1,10 @@
 """Algorithms, one a file; to add one, add its line to EXPLORERS."""
 
 from .base import Explorer
+from .lin_ugape import LinUGapE
 from .lingape import LinGapE
 from .skeleton import Contest
+from .ugape import UGapE
 from .uniform import Uniform
 from .xy_oracle import XYOracle
 from .xy_static import XYStatic
@@ -12,6 +14,18 @@ EXPLORERS: dict[str, type[Explorer]] = {
     "xy-static": XYStatic,
     "xy-oracle": XYOracle,
     "uniform": Uniform,
+    "ugape": UGapE,
+    "lin-ugape": LinUGapE,
 }
 
-__all__ = ["EXPLORERS", "Contest", "Explorer", "LinGapE", "Uniform", "XYOracle", "XYStatic"]
+__all__ = [
+    "EXPLORERS",
+    "Contest",
+    "Explorer",
+    "LinGapE",
+    "LinUGapE",
+    "UGapE",
+    "Uniform",
+    "XYOracle",
+    "XYStatic",
+]

@@ -18,7 +18,9 @@ from ..least_squares import LeastSquares
 from ..plans import Plan, Proportions
 from ..problem import Problem
 from .planned import PlannedExplorer
-from .xy_static import TOLERANCE, trimmed
+from .xy_static import trimmed
+
+TOLERANCE = 1e-9  # of the value; the shares are then good to about four digits
 
 
 class XYOracle(PlannedExplorer):

@@ -11,13 +11,12 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound, FixedDesign
-from ..designs import differences, xy
+from ..designs import differences, even_xy
 from ..errors import InvalidArgument
 from ..plans import OneByOne, Plan, Proportions
 from ..problem import Problem
 from .planned import PlannedExplorer
 
-TOLERANCE = 1e-9  # of the value; the shares are then good to about four digits
 DUST = 1e-6
 
 
@@ -25,8 +24,8 @@ class XYStatic(PlannedExplorer):
     """Follow the min-max design over all differences of arms until one arm is proven best.
 
     bound: FixedDesign() has its constants right, FixedDesign("printed") as in Proposition 1.
-    design: "rounded" follows the optimal proportions; "greedy" picks pulls one by one, each to
-        shorten the longest difference most.
+    design: "rounded" follows proportions within 1 % of optimal that treat like arms alike;
+        "greedy" picks pulls one by one, each to shorten the longest difference most.
     ridge: λ added to the design matrix, as the paper's experiments on real data do; the bound
         ignores the bias this brings, so that it takes FixedDesign("printed").
     """
@@ -53,7 +52,7 @@ def _static(problem: Problem) -> FloatArray:
     if len(np.unique(problem.twins)) == 1:  # all arms are the same arm: any pull will do
         return np.full(len(problem), 1.0 / len(problem))
     x = problem.orthonormal
-    return trimmed(xy(x, differences(x), tolerance=TOLERANCE).proportions)
+    return trimmed(even_xy(x, differences(x)).proportions)
 
 
 def trimmed(shares: FloatArray) -> FloatArray:

@@ -1,11 +1,12 @@
 """Drive the compiled loop of kernels/lingape.py with the parts of an explorer."""
 
 import math
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds import Bound, FixedDesign, Mixture, SelfNormalized, WorstCase
+from ..bounds import Bound, FixedDesign, Mixture, SelfNormalized, Unstructured, WorstCase
 from ..bounds.base import comparison_count, norm_bound_of
 from ..bounds.mixture import NEAR
 from ..least_squares import LeastSquares, ill_conditioned
@@ -16,6 +17,8 @@ from . import lingape as kernel
 from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
 from .world import GAUSSIAN, CompiledWorld
 
+# How the next arm is chosen: a pull rule, a plan, or the wider of two intervals.
+Pull: TypeAlias = PullRule | Plan | Literal["by arm"]
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
 ROWS = 4
 
@@ -30,7 +33,7 @@ class Lane:
         self,
         problem: Problem,
         bound: Bound,
-        pull: PullRule | Plan,
+        pull: Pull,
         estimate: LeastSquares,
         *,
         truth: FloatArray | None = None,
@@ -45,7 +48,7 @@ class Lane:
         self.settled = False
 
     @staticmethod
-    def serves(bound: Bound, pull: PullRule | Plan, problem: Problem) -> bool:
+    def serves(bound: Bound, pull: Pull, problem: Problem) -> bool:
         """Return whether there is a compiled lane for these parts."""
         if type(pull) is OneByOne and not _all_rows(len(problem), problem.rank):
             return False
@@ -156,12 +159,15 @@ _KINDS: dict[type, int] = {
     WorstCase: kernel.WORST_CASE,
     Mixture: kernel.MIXTURE,
     FixedDesign: kernel.FIXED_DESIGN,
+    Unstructured: kernel.UNSTRUCTURED,
 }
 
 
-def _pull_kind(pull: PullRule | Plan) -> int | None:
+def _pull_kind(pull: Pull) -> int | None:
     if pull is greedy:
         return kernel.GREEDY
+    if pull == "by arm":
+        return kernel.BY_ARM
     kinds: dict[type, int] = {
         Tracking: kernel.TRACKING,
         Proportions: kernel.SHARES,
@@ -177,7 +183,7 @@ def _all_rows(count: int, d: int) -> bool:
 def _arena(
     problem: Problem,
     bound: Bound,
-    pull: PullRule | Plan,
+    pull: Pull,
     estimate: LeastSquares,
     truth: FloatArray | None,
 ) -> Arena:
@@ -187,6 +193,9 @@ def _arena(
     if isinstance(bound, Mixture):
         constants = np.array([math.log(bound.scales / problem.delta)])
         grid = bound.grid
+    elif isinstance(bound, Unstructured):
+        constants = np.array([math.log(4 * len(problem) / problem.delta), 0.0])
+        grid = np.zeros(0)
     elif isinstance(bound, FixedDesign):
         kappa = comparison_count(bound.comparisons, problem)
         share = math.pi**2 / 6 if bound.constants == "corrected" else 6 / math.pi**2

@@ -30,9 +30,9 @@ from .compiling import compiled, inlined
 from .world import GAUSSIAN, CompiledWorld
 
 # Kinds of bound.
-SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN = 0, 1, 2, 3
+SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN, UNSTRUCTURED = 0, 1, 2, 3, 4
 # Ways to choose the next arm.
-GREEDY, TRACKING, SHARES, ONE_BY_ONE = 0, 1, 2, 3
+GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM = 0, 1, 2, 3, 4
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN = 0, 1, 2, 3, 4
 
@@ -162,6 +162,48 @@ def _track(mixes: Mixes, counts: IntArray, leader: int, rival: int) -> int:
     while counts[mixes.support[slot, m]] / mixes.proportions[slot, m] > least + PULL * least:
         m += 1
     return int(mixes.support[slot, m])
+
+
+@compiled
+def _by_arm(
+    means: FloatArray, upper: FloatArray, twins: IntArray, noise_scale: float
+) -> tuple[int, int, float]:
+    """Return leader, rival and B from the intervals of single arms (explorers/by_arm.py)."""
+    count = len(means)
+    first, size = 0, 0.0
+    for k in range(count):
+        if not upper[k] <= upper[first]:
+            first = k
+        size = max(size, abs(means[k]))
+        if upper[k] != upper[k]:
+            return 0, 0, math.nan
+    second = -1
+    for k in range(count):
+        if twins[k] != twins[first] and (second < 0 or upper[k] > upper[second]):
+            second = k
+    if second < 0:  # all arms are the same arm
+        return first, (first + 1) % count, 0.0
+    slack = 1e-12 * (noise_scale + size)
+    least = math.inf
+    for k in range(count):
+        other = upper[second] if twins[k] == twins[first] else upper[first]
+        least = min(least, other - (2.0 * means[k] - upper[k]))
+    leader = -1
+    margin = 0.0
+    for k in range(count):
+        other = upper[second] if twins[k] == twins[first] else upper[first]
+        margin = other - (2.0 * means[k] - upper[k])
+        if margin <= least + slack:
+            leader = k
+            break
+    best = -math.inf
+    for k in range(count):
+        if twins[k] != twins[leader]:
+            best = max(best, upper[k])
+    rival = 0
+    while twins[rival] == twins[leader] or upper[rival] < best - slack:
+        rival += 1
+    return leader, rival, margin
 
 
 @compiled
@@ -324,7 +366,8 @@ def advance(
     until: int,
 ) -> int:
     """Play on until settled, `until` pulls, or something that the caller has to look at."""
-    if (arena.pull == GREEDY or arena.pull == TRACKING) and not _start(book, world, rng, until):
+    planned = arena.pull == SHARES or arena.pull == ONE_BY_ONE  # the caller sees to their start
+    if not planned and not _start(book, world, rng, until):
         return PAUSED
     if book.clock[REBUILD_AT] == 0:
         rebuild(arena, book)
@@ -353,14 +396,24 @@ def advance(
         else:
             if bound == SELF_NORMALIZED:  # (3)
                 radius = 2.0 * constants[0] + gauge[LOG_DET] + growth - constants[3]
+            elif bound == UNSTRUCTURED:
+                radius = 2.0 * (constants[0] + 3.0 * math.log(float(pulls)))
             elif bound == FIXED_DESIGN:  # (2)
                 radius = constants[2] * (constants[0] + 2.0 * math.log(float(pulls)))
             else:  # (4)
                 radius = max(2, d) * (constants[0] + math.log(1.0 + pulls * constants[2]))
             radius = noise_scale * math.sqrt(radius) + constants[1]
-            for k in range(count):
-                scores[k] = judged[k] + radius * math.sqrt(gap_variance[first, k])
-        rival, margin = _closest(judged, scores, twins, leader)
+            if pull == BY_ARM or bound == UNSTRUCTURED:
+                own = radius * math.sqrt(variances[leader]) if pull != BY_ARM else 0.0
+                for k in range(count):
+                    scores[k] = judged[k] + radius * math.sqrt(variances[k]) + own
+            else:
+                for k in range(count):
+                    scores[k] = judged[k] + radius * math.sqrt(gap_variance[first, k])
+        if pull == BY_ARM:
+            leader, rival, margin = _by_arm(means, scores, twins, noise_scale)
+        else:
+            rival, margin = _closest(judged, scores, twins, leader)
         if margin != margin:
             status = BROKEN
             break
@@ -382,7 +435,10 @@ def advance(
             break
         tick += 1
         used[first] = tick
-        if pull == SHARES:
+        if pull == BY_ARM:
+            wider = variances[leader] > variances[rival] * (1.0 + 1e-9)
+            arm = leader if wider else rival
+        elif pull == SHARES:
             arm = _most_behind(counts, arena.shares)
         elif pull == ONE_BY_ONE:
             arm = _steepest(cross, gap_variance, variances, scores, c)

@@ -1,0 +1,51 @@
+"""Intervals on each arm alone, as if features meant nothing: the bound of UGapE."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import InvalidBound
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .base import ADAPTIVE_ASSUMPTION, AdaptiveBound, no_ridge
+
+LARGEST_K = 4_000  # the estimate keeps a K × K matrix
+
+
+@dataclass(frozen=True)
+class Unstructured(AdaptiveBound):
+    """Widths β_i + β_k with β_k = R √(2 log(4K n³/δ) / T_k) after n pulls.
+
+    Gabillon, Ghavamzadeh and Lazaric (2012), for R-sub-Gaussian rewards (theirs have a range
+    b = 2R). Hoeffding's inequality for each arm, each count and each time costs at most
+    Σ_n K·n·2·δ/(4K n³) < δ.
+    """
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        no_ridge(ridge, "Unstructured")
+        if len(problem) > LARGEST_K:
+            raise InvalidBound(
+                f"Unstructured takes at most {LARGEST_K} arms; got {len(problem)}. With so many, "
+                "use their features: Mixture()."
+            )
+        return LeastSquares(np.eye(len(problem)))
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return β_k √T_k."""
+        nats = math.log(4 * len(problem) / problem.delta) + 3 * math.log(estimate.pulls)
+        return problem.noise_scale * math.sqrt(2 * nats)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        own = np.sqrt(estimate.variances) * self.radius(problem, estimate)
+        widths: FloatArray = own + own[leader]
+        widths[leader] = 0.0
+        return widths
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return (
+            "A pull of an arm pays that arm's mean plus noise that, whatever came before, has mean "
+            f"0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            ADAPTIVE_ASSUMPTION,
+        )

@@ -1,0 +1,26 @@
+"""LinUGapE: UGapE with linear estimates but intervals on single arms.
+
+What LinGapE is not: Section 5.2 of Xu et al. (2018) shows why. Two arms that share what is
+uncertain rise and fall together, so that neither can beat the other by much; intervals on their
+gap see that, intervals on each arm do not.
+"""
+
+from ..bounds import SelfNormalized
+from ..problem import Problem
+from .by_arm import ByArmExplorer
+
+
+class LinUGapE(ByArmExplorer):
+    """Find an ε-best arm from linear estimates, comparing the intervals of single arms.
+
+    bound: SelfNormalized(), whose ellipsoid covers every arm at once.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        bound: SelfNormalized = SelfNormalized(),
+        ridge: float | None = None,
+    ) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge)

@@ -1,0 +1,18 @@
+"""UGapE: the ancestor of LinGapE, which knows nothing of features.
+
+Gabillon, Ghavamzadeh and Lazaric, Best arm identification: a unified approach to fixed budget and
+fixed confidence (NIPS 2012), the fixed-confidence version.
+"""
+
+from ..bounds import Unstructured
+from ..problem import Problem
+from .by_arm import ByArmExplorer
+
+
+class UGapE(ByArmExplorer):
+    """Find an ε-best arm from each arm's own rewards alone."""
+
+    def __init__(
+        self, problem: Problem, *, bound: Unstructured = Unstructured(), ridge: float | None = None
+    ) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge)
