@@ -43,6 +43,7 @@ from .explorers import (
     LinUGapE,
     UGapE,
     Uniform,
+    XYAdaptive,
     XYOracle,
     XYStatic,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "Uniform",
     "Unstructured",
     "WorstCase",
+    "XYAdaptive",
     "XYOracle",
     "XYStatic",
     "canonical",

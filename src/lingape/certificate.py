@@ -31,7 +31,7 @@ class Certificate:
         share = f"{percent} %" if percent != "100" else f"1 - {self.delta:g}"
         confidence = f"with probability at least {share}"
         if not math.isfinite(self.gap_bound):
-            claim = f"Nothing is proven yet: not every arm has been pulled ({self.pulls} pulls)."
+            claim = f"Nothing is proven yet, after {self.pulls} pulls."
         elif self.settled and self.gap_bound == 0:
             claim = f"No arm is better than {self.name}, {confidence} ({self.pulls} pulls)."
         elif self.settled:

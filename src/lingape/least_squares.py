@@ -280,7 +280,7 @@ class LeastSquares:
             "caches": caches if self.ready else None,
         }
 
-    def restore(self, state: dict[str, Any], *, noise_scale: float = 1.0) -> None:
+    def restore(self, state: Any, *, noise_scale: float = 1.0) -> None:
         """Take over a saved state, after checking that it holds together.
 
         noise_scale: the size of means that are as good as 0.

@@ -45,7 +45,7 @@ class Unstructured(AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            "A pull of an arm pays that arm's mean plus noise that, whatever came before, has mean "
-            f"0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            "A pull of an arm pays that arm's mean plus noise that, whatever came before, has "
+            f"mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
             ADAPTIVE_ASSUMPTION,
         )

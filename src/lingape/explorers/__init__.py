@@ -6,12 +6,14 @@ from .lingape import LinGapE
 from .skeleton import Contest
 from .ugape import UGapE
 from .uniform import Uniform
+from .xy_adaptive import XYAdaptive
 from .xy_oracle import XYOracle
 from .xy_static import XYStatic
 
 EXPLORERS: dict[str, type[Explorer]] = {
     "lingape": LinGapE,
     "xy-static": XYStatic,
+    "xy-adaptive": XYAdaptive,
     "xy-oracle": XYOracle,
     "uniform": Uniform,
     "ugape": UGapE,
@@ -26,6 +28,7 @@ __all__ = [
     "LinUGapE",
     "UGapE",
     "Uniform",
+    "XYAdaptive",
     "XYOracle",
     "XYStatic",
 ]

@@ -6,6 +6,12 @@ from ..errors import MissingExtra
 
 if TYPE_CHECKING:
     from ..kernels.lane import Lane
+    from ..kernels.phases import PhaseLane
+
+_ADVICE = (
+    "The compiled lane needs numba, which is not installed: pip install 'lingape[sim]', or use "
+    "lane='plain'."
+)
 
 
 def load_lane() -> "type[Lane]":
@@ -13,8 +19,14 @@ def load_lane() -> "type[Lane]":
     try:
         from ..kernels.lane import Lane
     except ImportError as reason:
-        raise MissingExtra(
-            "The compiled lane needs numba, which is not installed: "
-            "pip install 'lingape[sim]', or use lane='plain'."
-        ) from reason
+        raise MissingExtra(_ADVICE) from reason
     return Lane
+
+
+def load_phase_lane() -> "type[PhaseLane]":
+    """Return the compiled lane for phases, or raise MissingExtra."""
+    try:
+        from ..kernels.phases import PhaseLane
+    except ImportError as reason:
+        raise MissingExtra(_ADVICE) from reason
+    return PhaseLane

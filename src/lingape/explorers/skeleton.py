@@ -158,13 +158,13 @@ class GapExplorer:
         """Return what is proven now; once done, the proof that ended exploration."""
         return self._verdict or self._certify(settled=False)
 
-    def _certify(self, *, settled: bool) -> Certificate:
+    def _certify(self, *, settled: bool, margin: float = math.inf) -> Certificate:
         return certify(
             self.problem,
             self.bound,
             arm=self.recommend(),
-            margin=math.inf if self._contest is None else self._contest.margin,
-            pulls=self.estimate.pulls,
+            margin=margin if self._contest is None else self._contest.margin,
+            pulls=int(self.counts.sum()),
             settled=settled,
         )
 
@@ -267,7 +267,7 @@ class GapExplorer:
             )
         try:
             problem = Problem(**state["problem"])
-            ridge, estimate, verdict = state["ridge"], state["estimate"], state["verdict"]
+            ridge, verdict = state["ridge"], state["verdict"]
             if "bound" not in parts:
                 parts["bound"] = revive(state["bound"], BOUNDS, argument="bound")
             for name in cls.settings:
@@ -280,22 +280,22 @@ class GapExplorer:
             raise InvalidState(
                 f"The saved state is damaged: {reason!r}. Restore an undamaged copy."
             ) from reason
-        explorer.estimate.restore(estimate, noise_scale=problem.noise_scale)
-        if explorer._begun(explorer.estimate):
-            explorer._contest = explorer._closest_contest(explorer.estimate)
+        explorer._restore(state)
         if verdict is not None:
             explorer._verdict = explorer._revived(verdict)
         return explorer
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take over the data of a saved state."""
+        self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise_scale)
+        if self._begun(self.estimate):
+            self._contest = self._closest_contest(self.estimate)
 
     def _revived(self, verdict: Any) -> Certificate:
         """Return a saved verdict, after checking that it is about this problem."""
         try:
             arm, margin, pulls = verdict["arm"], verdict["gap_bound"], verdict["pulls"]
-            fine = (
-                self._begun(self.estimate)
-                and 0 <= margin <= self.problem.epsilon
-                and 0 < pulls <= self.estimate.pulls
-            )
+            fine = 0 <= margin <= self.problem.epsilon and 0 < pulls <= self.counts.sum()
             again = certify(
                 self.problem,
                 self.bound,

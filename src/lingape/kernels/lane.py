@@ -50,7 +50,9 @@ class Lane:
     @staticmethod
     def serves(bound: Bound, pull: Pull, problem: Problem) -> bool:
         """Return whether there is a compiled lane for these parts."""
-        if type(pull) is OneByOne and not _all_rows(len(problem), problem.rank):
+        if isinstance(pull, OneByOne) and (
+            pull.active is not None or not _all_rows(len(problem), problem.rank)
+        ):
             return False
         return type(bound) in _KINDS and _pull_kind(pull) is not None
 
