@@ -1,0 +1,218 @@
+"""The paper's rivals do what it reports of them, and what their formulas say."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lingape import (
+    FixedDesign,
+    LinGapE,
+    LinUGapE,
+    Mixture,
+    Problem,
+    SelfNormalized,
+    UGapE,
+    Uniform,
+    Unstructured,
+    XYAdaptive,
+    XYOracle,
+    XYStatic,
+    canonical,
+    run,
+    shared_doubt,
+    soare,
+)
+from lingape.errors import InvalidArgument, InvalidArm, InvalidBound, InvalidState
+from lingape.paper import TABLE_1, synthetic_problem
+from lingape.testing import Tape, pulls_of
+
+
+def test_oracle_takes_the_pulls_of_table_1():
+    """With the authors' choices it is deterministic, and Table 1's column comes out."""
+    instance = soare(5, 0.01)
+    explorer = XYOracle(
+        synthetic_problem(instance),
+        theta=instance.theta,
+        bound=FixedDesign("printed", comparisons="K"),
+        ridge=1.0,
+    )
+    results = [
+        run(explorer.from_state(explorer.state()), instance.gaussian(), seed=seed)
+        for seed in (0, 1)
+    ]
+    assert results[0].pulls == results[1].pulls
+    assert results[0].pulls == pytest.approx(2_742_457, abs=5)
+    assert results[0].counts == pytest.approx(np.array(TABLE_1["XY-oracle"]), abs=5)
+
+
+@pytest.mark.parametrize(("constants", "pulls"), [("halved", 625_924), ("corrected", 647_000)])
+def test_oracle_without_the_needless_factor(constants, pulls):
+    """The factor 2 of Proposition 1 is what let LinGapE beat its oracle."""
+    instance = soare(5, 0.01)
+    explorer = XYOracle(
+        synthetic_problem(instance),
+        theta=instance.theta,
+        bound=FixedDesign(constants, comparisons="K"),
+    )
+    assert run(explorer, instance.gaussian()).pulls == pytest.approx(pulls, rel=1e-3)
+
+
+def test_static_spends_equally_and_the_twins_share():
+    """Table 1: arms 2 to 5 equally often, arms 1 and 6, almost the same, half as often each."""
+    instance = soare(5, 0.01)
+    explorer = XYStatic(synthetic_problem(instance), bound=FixedDesign("printed"))
+    result = run(explorer, instance.gaussian(), max_pulls=100_000)
+    share = result.counts / result.pulls
+    assert share[1:5] == pytest.approx([0.2] * 4, rel=0.02)
+    assert share[[0, 5]] == pytest.approx([0.1, 0.1], rel=0.02)
+
+
+@pytest.mark.slow
+def test_static_on_the_papers_instance():
+    """15.6 million pulls on average with the authors' constants and K²."""
+    instance = soare(5, 0.01)
+    pulls = []
+    for seed in range(60):
+        explorer = XYStatic(synthetic_problem(instance), bound=FixedDesign("printed"))
+        result = run(explorer, instance.gaussian(), seed=seed, max_pulls=60_000_000)
+        assert result.correct
+        assert result.counts[1:5] / result.pulls == pytest.approx([0.2] * 4, rel=0.02)
+        assert result.counts[[0, 5]] / result.pulls == pytest.approx([0.1] * 2, rel=0.02)
+        pulls.append(result.pulls)
+    print(f"XY-static: {np.mean(pulls):,.0f} ± {np.std(pulls) / len(pulls) ** 0.5:,.0f}")
+    assert np.mean(pulls) == pytest.approx(15_600_000, rel=0.03)
+
+
+def test_adaptive_finds_the_two_arms_and_forgets():
+    """Section 7.1: {1, d+1} in early phases, then all arms again; no better than XY-static."""
+    instance = soare(5, 0.05)
+    problem = synthetic_problem(instance)
+    explorer = XYAdaptive(problem, bound=FixedDesign("printed"), monotone=False)
+    result = run(explorer, instance.gaussian(), seed=0, max_pulls=50_000_000)
+    assert result.correct
+    assert [0, 5] in explorer.history
+    after = explorer.history.index([0, 5]) + 1
+    assert explorer.history[after] == list(range(6))
+    static = run(
+        XYStatic(problem, bound=FixedDesign("printed")), instance.gaussian(), max_pulls=50_000_000
+    )
+    assert result.pulls >= static.pulls
+    kept = XYAdaptive(problem, bound=FixedDesign("printed"))
+    assert run(kept, instance.gaussian(), seed=0).pulls < static.pulls
+
+
+@pytest.mark.parametrize("lane", ["plain", "compiled"])
+def test_adaptive_in_pieces(lane):
+    """Pauses within phases, and saved states between, change nothing."""
+    instance = soare(3, 0.4)
+    whole = XYAdaptive(instance.problem())
+    expected = run(whole, instance.gaussian(), seed=3, lane="plain")
+    explorer, rng = XYAdaptive(instance.problem()), np.random.default_rng(3)
+    while not explorer.done:
+        run(explorer, instance.gaussian(), seed=rng, max_pulls=37, lane=lane)
+        explorer = XYAdaptive.from_state(json.loads(json.dumps(explorer.state())))
+    assert explorer.counts.tolist() == expected.counts.tolist()
+    assert explorer.history == whole.history
+    assert explorer.certificate() == expected.certificate
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s.pop("told"),
+        lambda s: s.update(told=[0, 0, 0, 0]),
+        lambda s: s.update(history=[]),
+        lambda s: s.update(history=[[9]]),
+        lambda s: s.update(longest=-1),
+        lambda s: s.update(favourite="x"),
+    ],
+)
+def test_damaged_phases_are_refused(damage):
+    explorer = XYAdaptive(soare(3, 0.4).problem())
+    pulls_of(explorer, Tape(soare(3, 0.4).gaussian().means), 30)
+    state = json.loads(json.dumps(explorer.state()))
+    damage(state)
+    with pytest.raises(InvalidState):
+        XYAdaptive.from_state(state)
+
+
+def test_fixed_pulls_refuse_others():
+    explorer = XYStatic(soare(3, 0.4).problem())
+    pulls_of(explorer, Tape(soare(3, 0.4).gaussian().means), 10)
+    due = explorer.ask()
+    for _ in range(300):
+        explorer.tell(due, 1.0)  # early, and still within the plan's reach
+    with pytest.raises(InvalidArm, match="fixed in advance"):
+        for _ in range(3_000):
+            explorer.tell(due, 1.0)
+
+
+def test_ugape_and_lingape_behave_alike_on_canonical_arms():
+    """Section 6.2: with the same intervals they stop together, within a few per cent."""
+    instance = canonical(5, 0.5)
+    means = {}
+    for name, build in {
+        "ugape": lambda: UGapE(instance.problem()),
+        "lingape": lambda: LinGapE(instance.problem(), bound=Unstructured()),
+    }.items():
+        results = [run(build(), instance.gaussian(), seed=seed) for seed in range(40)]
+        assert all(r.correct for r in results)
+        means[name] = np.mean([r.pulls for r in results])
+        shares = sum(r.counts for r in results) / sum(r.pulls for r in results)
+        assert shares[0] == shares.max()
+    assert means["ugape"] == pytest.approx(means["lingape"], rel=0.1)
+
+
+def test_ugape_by_hand():
+    """Two arms, equal counts: β = R√(2 log(4K n³/δ)/T), B = difference + 2β."""
+    explorer = UGapE(Problem(np.eye(2), noise_scale=0.5))
+    for reward in (1.0, 0.0):
+        explorer.tell(0, reward + 0.25)
+        explorer.tell(1, reward)
+    beta = 0.5 * np.sqrt(2 * np.log(4 * 2 * 4**3 / 0.05) / 2)
+    assert explorer.contest == (0, 1, pytest.approx(-0.25 + 2 * beta))
+
+
+def test_intervals_on_arms_choose_the_wrong_rival():
+    """Section 5.2: LinUGapE doubts arm 2, which cannot win; LinGapE doubts arm 3."""
+    instance = shared_doubt()
+    rivals = {}
+    for build in (LinUGapE, LinGapE):
+        problem = instance.problem(norm_bound=1.5, noise_scale=2.7)
+        explorer = build(problem, bound=SelfNormalized())
+        for arm, times in ((0, 1), (1, 1), (2, 3_000)):
+            for _ in range(times):
+                explorer.tell(arm, float(instance.gaussian().means[arm]))
+        assert explorer.contest.leader == 0
+        rivals[build] = explorer.contest.rival
+    assert rivals == {LinUGapE: 1, LinGapE: 2}
+
+
+def test_uniform_pulls_in_turn():
+    explorer = Uniform(canonical(3, 1.0).problem())
+    assert pulls_of(explorer, Tape(np.zeros(3)), 7) == [0, 1, 2, 0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: XYStatic(p, design="random"),
+        lambda p: XYAdaptive(p, design="random"),
+        lambda p: XYAdaptive(p, alpha=1.0),
+        lambda p: XYOracle(p, theta=[1.0]),
+        lambda p: XYOracle(p, theta=[1.0, 1.0]),
+        lambda p: XYOracle(p, theta=[1.0, 0.0], test="maybe"),
+    ],
+)
+def test_bad_arguments(make):
+    with pytest.raises(InvalidArgument):
+        make(Problem(np.eye(2)))
+
+
+def test_bounds_of_the_wrong_kind():
+    with pytest.raises(InvalidBound, match="ridge"):
+        XYStatic(Problem(np.eye(2)), ridge=1.0)
+    with pytest.raises(InvalidBound, match="at most"):
+        UGapE(Problem(np.ones((5_000, 1))))
+    assert XYStatic(Problem(np.eye(2)), bound=Mixture()).ask() == 0
