@@ -109,9 +109,26 @@ def test_duplicates_and_flat_features():
     assert flat.lingape == pytest.approx(plain.lingape)
 
 
+def test_no_lower_bound_for_other_questions():
+    problem = canonical(3, 0.5).problem(epsilon=1.0)
+    assert complexity(problem, [0.5, 0, 0]).lower_bound is None
+
+
+@pytest.mark.parametrize("ridge", [0, -1, np.nan])
+def test_bad_ridge(ridge):
+    with pytest.raises(InvalidArgument, match="ridge"):
+        complexity(Problem(np.eye(2)), [1.0, 0.0], ridge=ridge)
+
+
 @pytest.mark.parametrize(
     ("theta", "words"),
-    [([1.0], "one per feature"), ([np.nan, 1.0], "finite"), ([1.0, 1.0], "unique")],
+    [
+        ([1.0], "one per feature"),
+        ("abc", "one per feature"),
+        ([1e-170, 0], "other units"),
+        ([np.nan, 1.0], "finite"),
+        ([1.0, 1.0], "unique"),
+    ],
 )
 def test_bad_theta(theta, words):
     with pytest.raises(InvalidArgument, match=words):
@@ -120,6 +137,6 @@ def test_bad_theta(theta, words):
 
 def test_divergence():
     assert divergence(0.05) == pytest.approx(2.65, abs=1e-3)
-    assert divergence(0.5) == 0
+    assert divergence(0.5) == divergence(0.9) == 0
     with pytest.raises(InvalidArgument):
         divergence(0.0)

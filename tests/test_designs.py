@@ -230,6 +230,14 @@ def test_large_min_max_designs():
     assert design.gap <= 1e-6
 
 
+def test_g_optimal_of_arms_that_do_not_span():
+    arms = sphere(9, 3, 0).arms
+    flat = np.hstack([arms, arms[:, :1]])
+    assert g_optimal(flat).efficiency >= 1 - 1e-6
+    with pytest.raises(InvalidArgument):
+        g_optimal(np.zeros((3, 2)))
+
+
 def test_tight_g_optimal():
     design = g_optimal(sphere(60, 6, 0).arms)
     assert design.efficiency >= 1 - 1e-6
@@ -243,6 +251,8 @@ def test_tight_g_optimal():
         (np.array([[1.0, 0.0], [2.0, 0.0]]), np.eye(2), None),
         (np.eye(2), np.eye(2), [1.0]),
         (np.eye(2), np.eye(2), [1.0, 0.0]),
+        (np.full((2, 2), np.nan), np.eye(2), None),
+        (np.zeros((0, 2)), np.eye(2), None),
     ],
 )
 def test_bad_min_max_problems(arms, directions, gaps):
@@ -269,6 +279,8 @@ def test_bad_rounding():
         rounded(np.array([0.5, 0.4]), 10)
     with pytest.raises(InvalidArgument, match="needs a pull"):
         rounded(np.array([0.5, 0.5]), 1)
+    with pytest.raises(InvalidArgument, match="whole number"):
+        rounded(np.array([0.5, 0.5]), 3.5)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0])

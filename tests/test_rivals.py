@@ -7,6 +7,7 @@ import pytest
 
 from lingape import (
     FixedDesign,
+    Gaussian,
     LinGapE,
     LinUGapE,
     Mixture,
@@ -141,7 +142,7 @@ def test_fixed_pulls_refuse_others():
     explorer = XYStatic(soare(3, 0.4).problem())
     pulls_of(explorer, Tape(soare(3, 0.4).gaussian().means), 10)
     due = explorer.ask()
-    for _ in range(300):
+    for _ in range(10):
         explorer.tell(due, 1.0)  # early, and still within the plan's reach
     with pytest.raises(InvalidArm, match="fixed in advance"):
         for _ in range(3_000):
@@ -189,6 +190,55 @@ def test_intervals_on_arms_choose_the_wrong_rival():
     assert rivals == {LinUGapE: 1, LinGapE: 2}
 
 
+def test_oracle_keeps_the_arms_it_needs():
+    """Arms a thousand times easier get a share too small to see, and are needed all the same."""
+    instance = soare(5, 0.001)
+    explorer = XYOracle(instance.problem(), theta=instance.theta)
+    result = run(explorer, instance.gaussian(), max_pulls=200_000)
+    assert np.isfinite(result.certificate.gap_bound)
+
+
+def test_adaptive_stops_at_epsilon():
+    """Arms discarded long ago do not keep a tie within ε from being an answer."""
+    instance = canonical(3, 1.0)
+    problem = instance.problem(epsilon=0.3)
+    explorer = XYAdaptive(problem)
+    world = Gaussian(problem.arms, [1.0, 1.0, 0.0])
+    result = run(explorer, world, max_pulls=100_000)
+    assert result.certificate.settled
+    assert result.arm in (0, 1)
+
+
+def test_adaptive_never_returns_to_a_discarded_arm():
+    explorer = XYAdaptive(Problem(np.eye(4)))
+    first = True
+    for _ in range(3_000):
+        if explorer.done:
+            break
+        arm = explorer.ask()
+        first = first and explorer.phase == 1
+        explorer.tell(arm, [1.0, 1.0, -100.0, -100.0][arm] if first else [1, 1, 1e3, 1e3][arm])
+        if not first:
+            assert explorer.recommend() in (0, 1)
+
+
+def test_adaptive_batches_cross_phases():
+    """What a new phase has no use for is counted and forgotten; refusals leave no trace."""
+    explorer = XYAdaptive(Problem(np.eye(4)))
+    means = [5.0, 5.0, -5.0, -5.0]
+    for _ in range(20):
+        if explorer.done:
+            break
+        arms = explorer.ask_many(64)
+        before = json.dumps(explorer.state())
+        with pytest.raises(InvalidArm):
+            explorer.tell_many([*arms, 9], [0.0] * 65)
+        assert json.dumps(explorer.state()) == before
+        explorer.tell_many(arms, [means[arm] for arm in arms])
+    assert explorer.phase > 1
+    assert explorer.counts.sum() % 64 == 0
+
+
 def test_uniform_pulls_in_turn():
     explorer = Uniform(canonical(3, 1.0).problem())
     assert pulls_of(explorer, Tape(np.zeros(3)), 7) == [0, 1, 2, 0, 1, 2, 0]
@@ -200,6 +250,8 @@ def test_uniform_pulls_in_turn():
         lambda p: XYStatic(p, design="random"),
         lambda p: XYAdaptive(p, design="random"),
         lambda p: XYAdaptive(p, alpha=1.0),
+        lambda p: XYAdaptive(p, alpha="a"),
+        lambda p: XYOracle(p, theta="abc"),
         lambda p: XYOracle(p, theta=[1.0]),
         lambda p: XYOracle(p, theta=[1.0, 1.0]),
         lambda p: XYOracle(p, theta=[1.0, 0.0], test="maybe"),
@@ -213,6 +265,12 @@ def test_bad_arguments(make):
 def test_bounds_of_the_wrong_kind():
     with pytest.raises(InvalidBound, match="ridge"):
         XYStatic(Problem(np.eye(2)), ridge=1.0)
+    for build in (UGapE, LinUGapE):
+        for bound in (FixedDesign(), Mixture()):
+            with pytest.raises(InvalidBound, match="does not serve"):
+                build(Problem(np.eye(2)), bound=bound)
+    with pytest.raises(InvalidBound, match="LinGapE"):
+        XYAdaptive(Problem(np.eye(2)), bound=Mixture())
     with pytest.raises(InvalidBound, match="at most"):
         UGapE(Problem(np.ones((5_000, 1))))
     assert XYStatic(Problem(np.eye(2)), bound=Mixture()).ask() == 0

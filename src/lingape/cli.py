@@ -1,6 +1,7 @@
 """The command line. Commands import what they need when they run, so that help comes at once."""
 
 import json as jsonlib
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -88,12 +89,12 @@ def complexity(
     try:
         names, features = read_arms(arms)
         vector = _numbers(theta)
-        length = sum(value**2 for value in vector) ** 0.5
+        length = math.hypot(*vector)
         problem = Problem(
             features,
             names=names,
             noise_scale=noise_scale,
-            norm_bound=norm_bound or length or None,
+            norm_bound=length or None if norm_bound is None else norm_bound,
             epsilon=epsilon,
             delta=delta,
         )
@@ -117,7 +118,7 @@ def _numbers(text: str) -> list[float]:
 
 def _complexity_table(problem: Any, found: Any) -> str:
     def number(value: float | None, otherwise: str) -> str:
-        return otherwise if value is None else f"{value:,.4g}"
+        return otherwise if value is None else f"{value:,.6g}"
 
     time = found.characteristic
     rows = [
@@ -129,7 +130,7 @@ def _complexity_table(problem: Any, found: Any) -> str:
         ("H_ε / H'_oracle (Theorem 3: at most 72 at ε = 0)", f"{found.theorem_3:.4g}"),
         ("H_ε of UGapE, which ignores features", f"{found.ugape:,.4g}"),
         ("characteristic time T*", f"{time.time:,.6g}, to {time.gap:.0e}"),
-        (f"least samples for δ = {problem.delta:g}", f"{found.lower_bound:,.6g}"),
+        (f"least samples for δ = {problem.delta:g}", number(found.lower_bound, "for ε = 0 only")),
         ("most samples by Theorem 2 (16)", number(found.theorem_2, "λ too large")),
         ("most samples by Theorem 2 (17)", number(found.theorem_2_large_ridge, "λ too small")),
     ]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .arrays import FloatArray
 from .designs import DirectionProgram, Mix, xy
 from .errors import InvalidArgument
-from .problem import Problem
+from .problem import LARGEST, SMALLEST, Problem, as_float
 
 
 class CharacteristicTime(NamedTuple):
@@ -37,7 +37,7 @@ def divergence(delta: float) -> float:
     """
     if not 0 < delta < 1:
         raise InvalidArgument(f"delta must lie strictly between 0 and 1; got {delta!r}.")
-    return (1 - 2 * delta) * math.log((1 - delta) / delta)
+    return (1 - 2 * delta) * math.log((1 - delta) / delta) if delta < 0.5 else 0.0
 
 
 def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
@@ -46,7 +46,10 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     For the best arm itself it is the least of the others'. Exact duplicates of the best arm are as
     good as it and have gap 0.
     """
-    vector = np.array(theta, dtype=np.float64)
+    try:
+        vector = np.array(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.zeros(0)
     if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
         raise InvalidArgument(
             f"θ must be {problem.arms.shape[1]} finite numbers, one per feature; got "
@@ -64,6 +67,11 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
         raise InvalidArgument(
             f"The best arm must be unique; arms {best} and {tied} both have mean {means[best]:g}. "
             "No algorithm can tell them apart."
+        )
+    if not SMALLEST <= least <= LARGEST:
+        raise InvalidArgument(
+            f"The smallest gap must lie between {SMALLEST:g} and {LARGEST:g}; got {least:g}. "
+            "Measure rewards in other units."
         )
     delta[best] = least
     return best, delta
@@ -92,7 +100,7 @@ class Complexity:
     oracle_sum: float  # H'_oracle
     ugape: float  # UGapE's H_ε for rewards of range 2, which ignores features
     characteristic: CharacteristicTime
-    lower_bound: float  # kl(δ, 1-δ)·T* samples
+    lower_bound: float | None  # kl(δ, 1-δ)·T* samples, for ε = 0: more answers, fewer samples
     theorem_2: float | None  # the paper's bound on LinGapE's samples (16), if its condition holds
     theorem_2_large_ridge: float | None  # and (17)
 
@@ -109,7 +117,7 @@ class Complexity:
             "H": self.lingape,
             "H_oracle": self.oracle,
             "H_oracle_sum": self.oracle_sum,
-            "H_ugape": self.ugape,
+            "H_ugape": self.ugape if math.isfinite(self.ugape) else None,
             "characteristic_time": self.characteristic.time,
             "characteristic_time_gap": self.characteristic.gap,
             "allocation": self.characteristic.allocation.tolist(),
@@ -124,6 +132,8 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
 
     ridge: λ, for Theorem 2.
     """
+    if not 0 < as_float(ridge) <= LARGEST:
+        raise InvalidArgument(f"ridge (λ) must be a number above 0; got {ridge!r}.")
     best, delta = gaps(problem, theta)
     mixes = _mixes(problem)
     h = _lingape(problem, delta, mixes)
@@ -138,7 +148,7 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
         oracle_sum=sum(ratios),
         ugape=ugape_complexity(delta, epsilon=problem.epsilon, reward_range=2.0),
         characteristic=time,
-        lower_bound=time.samples(problem.delta),
+        lower_bound=time.samples(problem.delta) if problem.epsilon == 0 else None,
         theorem_2=theorem_2(problem, h, ridge=ridge),
         theorem_2_large_ridge=theorem_2_large_ridge(problem, h, ridge=ridge),
     )

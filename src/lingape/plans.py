@@ -27,7 +27,7 @@ class Plan(Protocol):
 
 
 # A pull may be told this many turns early: workers side by side finish in any order.
-AHEAD = 1_000
+AHEAD = 100
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ class FixedDesign:
         n = estimate.pulls
         kappa = comparison_count(self.comparisons, problem)
         if self.constants != "corrected":
-            nats = math.log(6 * n**2 * kappa / (math.pi**2 * problem.delta))
+            nats = max(0.0, math.log(6 * n**2 * kappa / (math.pi**2 * problem.delta)))
             factor = 2 if self.constants == "printed" else 1
             return factor * problem.noise_scale * math.sqrt(2 * nats)  # (2)
         nats = math.log(math.pi**2 * n**2 * kappa / (6 * problem.delta))

@@ -50,6 +50,10 @@ class DirectionProgram:
         import highspy
 
         count, rank = self._basis.shape
+        if direction.shape != self._scale.shape or not np.isfinite(direction).all():
+            raise DesignFailed(
+                f"A direction must be {len(self._scale)} finite numbers; got {direction!r}."
+            )
         scaled = direction / self._scale
         inside = self._right @ scaled
         outside = float(np.abs(scaled - inside @ self._right).max())

@@ -1,12 +1,13 @@
 """The G-optimal design: estimate every arm about equally well."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import DesignFailed
-from .min_max import xy
+from .min_max import in_span, xy
 
 LOOSE = 1e-3  # down to this tolerance multiplicative updates are quick
 
@@ -22,7 +23,7 @@ def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100
     """Minimise max_k ‖x_k‖² in the inverse of Σ p_k x_k x_kᵀ, over proportions p.
 
     By the equivalence theorem of Kiefer and Wolfowitz the optimum is d, so that a value of at most
-    d(1 + tolerance) is a certificate. The arms have to span their space.
+    d(1 + tolerance) is a certificate; d is the dimension of the arms' span.
 
     For loose tolerances by multiplicative updates p_k ← p_k·‖x_k‖²/d (Silvey, Titterington and
     Torsney 1978), which keep symmetric arms symmetric and commute with linear maps of feature
@@ -31,8 +32,10 @@ def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100
     >>> g_optimal(np.eye(4)).proportions
     array([0.25, 0.25, 0.25, 0.25])
     """
-    x = np.asarray(arms, dtype=np.float64)
+    raw = np.asarray(arms, dtype=np.float64)
+    x, _ = in_span(raw, raw)
     k, d = x.shape
+    worst = math.inf
     p = np.full(k, 1.0 / k)
     for _ in range(max_steps):
         factor = np.linalg.cholesky((x.T * p) @ x)

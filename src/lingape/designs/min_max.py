@@ -15,6 +15,7 @@ solves it for a few arms and directions; those that the answer violates most are
 none is.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class MinMax(NamedTuple):
     @property
     def gap(self) -> float:
         """How much larger than optimal the value can be, as a share."""
-        return max(0.0, self.value / self.lower_bound - 1)
+        return max(0.0, self.value / self.lower_bound - 1) if self.lower_bound > 0 else math.inf
 
 
 def differences(arms: FloatArray) -> FloatArray:
@@ -65,7 +66,7 @@ def xy(
     >>> np.round(design.proportions, 4), round(design.value, 4)
     (array([0.3333, 0.3333, 0.3333]), 6.0)
     """
-    x, y = _in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
+    x, y = in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
     if gaps is not None:
         gaps = np.asarray(gaps, dtype=np.float64)
         if gaps.shape != (len(y),) or not (gaps > 0).all():
@@ -88,7 +89,7 @@ def even_xy(arms: FloatArray, directions: FloatArray, *, share: float = 0.01) ->
     Of two arms that are almost the same an optimal design may give one everything and the other
     nothing. Here they share, as long as that costs no more than `share` of the value.
     """
-    x, y = _in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
+    x, y = in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
     best = _column_generation(x, y, 1e-3 * share, 200)
     lengths = np.maximum(np.linalg.norm(x, axis=1), 1e-300)
     p, value = best.proportions, best.value
@@ -108,13 +109,15 @@ def even_xy(arms: FloatArray, directions: FloatArray, *, share: float = 0.01) ->
     return best._replace(proportions=p, value=value)
 
 
-def _in_span(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+def in_span(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return both in coordinates in which the arms are orthonormal; the problem is the same."""
     if arms.ndim != 2 or directions.ndim != 2 or arms.shape[1] != directions.shape[1]:
         raise InvalidArgument(
             "arms and directions must have shapes (K, d) and (m, d); got "
             f"{arms.shape} and {directions.shape}."
         )
+    if not len(arms) or not (np.isfinite(arms).all() and np.isfinite(directions).all()):
+        raise InvalidArgument("arms and directions must be finite numbers, with at least one arm.")
     left, values, right = np.linalg.svd(arms, full_matrices=False)
     rank = int((values > values[0] * max(arms.shape) * np.finfo(float).eps).sum())
     inside = directions @ right[:rank].T

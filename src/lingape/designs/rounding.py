@@ -1,5 +1,7 @@
 """From proportions to whole pulls, and pulls chosen one by one."""
 
+import operator
+
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
@@ -17,6 +19,10 @@ def rounded(proportions: FloatArray, pulls: int) -> IntArray:
     >>> rounded(np.array([0.5, 0.3, 0.2]), 9)
     array([4, 3, 2])
     """
+    try:
+        pulls = operator.index(pulls)
+    except TypeError:
+        raise InvalidArgument(f"pulls must be a whole number; got {pulls!r}.") from None
     p = np.asarray(proportions, dtype=np.float64)
     used = np.flatnonzero(p > 0)
     if p.ndim != 1 or (p < 0).any() or not np.isclose(p.sum(), 1.0):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ..bounds import Bound
+from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .lanes import load_lane
@@ -29,6 +30,15 @@ class ByArmExplorer(GapExplorer):
     """
 
     bound: RadiusBound
+
+    def __init__(self, problem: Problem, *, bound: RadiusBound, ridge: float | None) -> None:
+        if not getattr(bound, "adaptive", False) or not hasattr(bound, "radius"):
+            raise InvalidBound(
+                f"{type(self).__name__} lets past rewards choose the next arm and needs one "
+                f"radius for all arms; {bound!r} does not serve. Use SelfNormalized() or "
+                "Unstructured()."
+            )
+        super().__init__(problem, bound=bound, ridge=ridge)
 
     def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
         if contest is None:  # pull each arm once

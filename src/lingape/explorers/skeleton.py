@@ -135,14 +135,21 @@ class GapExplorer:
                 f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
                 "rewards. Nothing was recorded."
             )
-        before = self.estimate.copy(), self._contest, self._verdict
+        before = self._snapshot()
         try:
             for index, value in zip(indices, values, strict=True):
                 self._allow(index)
                 self._update(index, value)
         except LingapeError:
-            self.estimate, self._contest, self._verdict = before
+            self.__dict__.update(before)
             raise
+
+    def _snapshot(self) -> dict[str, Any]:
+        """Return the attributes as they are now, with copies of those that change in place."""
+        return {
+            name: value.copy() if isinstance(value, LeastSquares | np.ndarray | list) else value
+            for name, value in self.__dict__.items()
+        }
 
     def recommend(self) -> int:
         """Return the arm that won, or the best-looking one while not `done`."""

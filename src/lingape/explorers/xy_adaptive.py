@@ -17,10 +17,10 @@ import numpy as np
 from ..arrays import IntArray
 from ..bounds import FixedDesign
 from ..designs import differences, even_xy
-from ..errors import InvalidArgument, InvalidState
+from ..errors import InvalidArgument, InvalidBound, InvalidState
 from ..least_squares import LeastSquares
 from ..plans import OneByOne, Plan, Proportions
-from ..problem import Problem
+from ..problem import Problem, as_float
 from ..ties import PULL
 from .planned import PlannedExplorer
 from .xy_static import trimmed
@@ -52,10 +52,15 @@ class XYAdaptive(PlannedExplorer):
         monotone: bool = True,
         ridge: float | None = None,
     ) -> None:
+        if not isinstance(bound, FixedDesign):
+            raise InvalidBound(
+                f"XYAdaptive forgets between phases so that FixedDesign() applies; got {bound!r}. "
+                "With a bound that holds under adaptive pulls nothing need be forgotten: LinGapE."
+            )
         super().__init__(problem, bound=bound, ridge=ridge)
         if design not in ("rounded", "greedy"):
             raise InvalidArgument(f'design must be "rounded" or "greedy"; got {design!r}.')
-        if not 0 < alpha < 1:
+        if not 0 < as_float(alpha) < 1:
             raise InvalidArgument(f"alpha must lie strictly between 0 and 1; got {alpha!r}.")
         self.design, self.alpha, self.monotone, self._ridge = design, alpha, monotone, ridge
         self._told: IntArray = np.zeros(len(problem), dtype=np.int64)  # in all phases
@@ -89,8 +94,12 @@ class XYAdaptive(PlannedExplorer):
             shares = trimmed(even_xy(x, differences(x[active])).proportions)
             self.plan = Proportions(shares, each_first=True)
 
+    def _allow(self, arm: int) -> None:
+        """Let every arm be told: what this phase has no use for is counted and forgotten."""
+
     def _update(self, arm: int, reward: float) -> None:
-        self.estimate.update(arm, reward)
+        if self.done or self.plan.allows(self.estimate, arm):
+            self.estimate.update(arm, reward)
         self._told[arm] += 1
         if not self.done and self._begun(self.estimate) and self.phase_over(self.estimate):
             self.end_phase()
@@ -105,18 +114,16 @@ class XYAdaptive(PlannedExplorer):
 
     def end_phase(self) -> None:
         """Discard the arms that another one beats, and stop or start the next phase."""
-        means = self.estimate.means
-        self._favourite = int(means.argmax())
+        means, twins = self.estimate.means, self.problem.twins
+        judges = self._active if self.monotone else np.arange(len(means))
+        self._favourite = int(judges[means[judges].argmax()])
         beaten = np.zeros(len(means), dtype=bool)
         problem = self._phase_problem()
-        for k in range(len(means)):
-            widths = self.bound.widths(problem, self.estimate, k)
-            beaten |= (means[k] - means >= widths) & (self.problem.twins != self.problem.twins[k])
-        left = ~beaten
-        if self.monotone:
-            left &= np.isin(np.arange(len(means)), self._active)
-        margin = self._margin(problem)
-        survivors = np.flatnonzero(left)
+        for k in judges:
+            widths = self.bound.widths(problem, self.estimate, int(k))
+            beaten |= (means[k] - means >= widths) & (twins != twins[k])
+        survivors = judges[~beaten[judges]]  # with the favourite among them
+        margin = self._margin(problem, judges)
         if len(np.unique(self.problem.twins[survivors])) == 1:
             self._favourite, margin = int(survivors[0]), min(margin, 0.0)
         if margin <= self.problem.epsilon:
@@ -124,12 +131,12 @@ class XYAdaptive(PlannedExplorer):
         else:
             self._begin(survivors, longest=self._length(self.estimate))
 
-    def _margin(self, problem: Problem) -> float:
-        """Return B for the arm with the largest mean."""
-        means, leader = self.estimate.means, self._favourite
+    def _margin(self, problem: Problem, judges: IntArray) -> float:
+        """Return B for the favourite, against the arms that may still be best."""
+        means, twins, leader = self.estimate.means, self.problem.twins, self._favourite
         upper = means - means[leader] + self.bound.widths(problem, self.estimate, leader)
-        rivals = self.problem.twins != self.problem.twins[leader]
-        return float(upper[rivals].max()) if rivals.any() else 0.0
+        rivals = judges[twins[judges] != twins[leader]]
+        return float(upper[rivals].max()) if len(rivals) else 0.0
 
     def _phase_problem(self) -> Problem:
         assert isinstance(self.bound, FixedDesign)

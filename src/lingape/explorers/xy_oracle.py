@@ -15,10 +15,10 @@ from ..bounds import Bound, FixedDesign
 from ..designs import xy
 from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
-from ..plans import Plan, Proportions
+from ..plans import Plan
 from ..problem import Problem
 from .planned import PlannedExplorer
-from .xy_static import trimmed
+from .xy_static import plan_for, trimmed
 
 TOLERANCE = 1e-9  # of the value; the shares are then good to about four digits
 
@@ -46,7 +46,10 @@ class XYOracle(PlannedExplorer):
         super().__init__(problem, bound=bound, ridge=ridge)
         if test not in ("true", "estimated"):
             raise InvalidArgument(f'test must be "true" or "estimated"; got {test!r}.')
-        vector = np.array(theta, dtype=np.float64)
+        try:
+            vector = np.array(theta, dtype=np.float64)
+        except (TypeError, ValueError):
+            vector = np.zeros(0)
         if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
             raise InvalidArgument(
                 f"theta must be {problem.arms.shape[1]} finite numbers, one per feature; got "
@@ -54,7 +57,7 @@ class XYOracle(PlannedExplorer):
             )
         self.theta_given, self.test = vector, test
         self.truth: FloatArray = problem.arms @ vector
-        self.plan: Plan = Proportions(_oracle(problem, self.truth))
+        self.plan: Plan = plan_for(problem, _oracle(problem, self.truth))
 
     def _judged(self, estimate: LeastSquares) -> FloatArray:
         return self.truth if self.test == "true" else estimate.means

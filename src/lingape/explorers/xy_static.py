@@ -17,7 +17,7 @@ from ..plans import OneByOne, Plan, Proportions
 from ..problem import Problem
 from .planned import PlannedExplorer
 
-DUST = 1e-6
+DUST = 1e-9
 
 
 class XYStatic(PlannedExplorer):
@@ -44,7 +44,7 @@ class XYStatic(PlannedExplorer):
         if design not in ("rounded", "greedy"):
             raise InvalidArgument(f'design must be "rounded" or "greedy"; got {design!r}.')
         self.design = design
-        self.plan: Plan = OneByOne() if design == "greedy" else Proportions(_static(problem))
+        self.plan: Plan = OneByOne() if design == "greedy" else plan_for(problem, _static(problem))
 
 
 def _static(problem: Problem) -> FloatArray:
@@ -53,6 +53,12 @@ def _static(problem: Problem) -> FloatArray:
         return np.full(len(problem), 1.0 / len(problem))
     x = problem.orthonormal
     return trimmed(even_xy(x, differences(x)).proportions)
+
+
+def plan_for(problem: Problem, shares: FloatArray) -> Proportions:
+    """Return the plan that follows `shares`, after one pull of each arm if they do not span."""
+    used = problem.orthonormal[shares > 0]
+    return Proportions(shares, each_first=bool(np.linalg.matrix_rank(used) < problem.rank))
 
 
 def trimmed(shares: FloatArray) -> FloatArray:

@@ -344,6 +344,15 @@ def _reward(kind: int, mean: float, scale: float, rng: np.random.Generator) -> f
 
 
 @compiled
+def _none_left(counts: IntArray) -> bool:
+    """Whether every arm has been pulled; the plain lane rebuilds when the last one is."""
+    for count in counts:
+        if count == 0:
+            return False
+    return True
+
+
+@compiled
 def _start(book: Book, world: CompiledWorld, rng: np.random.Generator, until: int) -> bool:
     """Pull each arm once (Algorithm 1), as far as `until` allows."""
     for arm in range(len(book.counts)):
@@ -399,7 +408,7 @@ def advance(
             elif bound == UNSTRUCTURED:
                 radius = 2.0 * (constants[0] + 3.0 * math.log(float(pulls)))
             elif bound == FIXED_DESIGN:  # (2)
-                radius = constants[2] * (constants[0] + 2.0 * math.log(float(pulls)))
+                radius = constants[2] * max(0.0, constants[0] + 2.0 * math.log(float(pulls)))
             else:  # (4)
                 radius = max(2, d) * (constants[0] + math.log(1.0 + pulls * constants[2]))
             radius = noise_scale * math.sqrt(radius) + constants[1]
@@ -457,7 +466,7 @@ def advance(
         counts[arm] += 1
         sums[arm] += reward
         pulls += 1
-        if pulls >= clock[REBUILD_AT]:
+        if pulls >= clock[REBUILD_AT] or (counts[arm] == 1 and _none_left(counts)):
             clock[PULLS] = pulls
             rebuild(arena, book)
             growth = 0.0

@@ -1,4 +1,4 @@
-"""Phases whose pulls are fixed in advance, compiled: 10^8 pulls in about a second.
+"""Phases whose pulls are fixed in advance, compiled: 10^8 pulls in some seconds.
 
 How many pulls a phase takes depends on no reward, so it is found first; then the rewards are
 drawn.
