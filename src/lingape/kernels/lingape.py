@@ -346,10 +346,7 @@ def _reward(kind: int, mean: float, scale: float, rng: np.random.Generator) -> f
 @compiled
 def _none_left(counts: IntArray) -> bool:
     """Whether every arm has been pulled; the plain lane rebuilds when the last one is."""
-    for count in counts:
-        if count == 0:
-            return False
-    return True
+    return bool(counts.min() > 0)
 
 
 @compiled
