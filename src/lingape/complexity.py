@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .arrays import FloatArray
 from .designs import DirectionProgram, Mix, xy
 from .errors import InvalidArgument
-from .problem import LARGEST, SMALLEST, Problem, as_float
+from .problem import LARGEST, SMALLEST, Problem, as_float, checked_theta
 
 
 class CharacteristicTime(NamedTuple):
@@ -46,15 +46,7 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     For the best arm itself it is the least of the others'. Exact duplicates of the best arm are as
     good as it and have gap 0.
     """
-    try:
-        vector = np.array(theta, dtype=np.float64)
-    except (TypeError, ValueError):
-        vector = np.zeros(0)
-    if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
-        raise InvalidArgument(
-            f"θ must be {problem.arms.shape[1]} finite numbers, one per feature; got "
-            f"shape {vector.shape}."
-        )
+    vector = checked_theta(problem, theta)
     means = problem.arms @ vector
     best = int(means.argmax())
     delta = means[best] - means

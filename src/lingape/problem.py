@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import FloatArray, IntArray
-from .errors import InvalidArm, InvalidProblem
+from .errors import InvalidArgument, InvalidArm, InvalidProblem
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
@@ -172,6 +172,23 @@ class Problem:
             "delta": self.delta,
             "names": None if self.names is None else list(self.names),
         }
+
+
+def checked_theta(problem: Problem, theta: Any) -> FloatArray:
+    """Return θ as an array that fits the problem's features, or raise InvalidArgument.
+
+    For those who are allowed to know it: yardsticks and theory.
+    """
+    try:
+        vector = np.array(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.zeros(0)
+    if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
+        raise InvalidArgument(
+            f"θ must be {problem.arms.shape[1]} finite numbers, one per feature; got "
+            f"{_glimpse(theta)}."
+        )
+    return vector
 
 
 def _read_only(array: Array) -> Array:

@@ -16,7 +16,7 @@ from ..designs import xy
 from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
 from ..plans import Plan
-from ..problem import Problem
+from ..problem import Problem, checked_theta
 from .planned import PlannedExplorer
 from .xy_static import plan_for, trimmed
 
@@ -46,15 +46,7 @@ class XYOracle(PlannedExplorer):
         super().__init__(problem, bound=bound, ridge=ridge)
         if test not in ("true", "estimated"):
             raise InvalidArgument(f'test must be "true" or "estimated"; got {test!r}.')
-        try:
-            vector = np.array(theta, dtype=np.float64)
-        except (TypeError, ValueError):
-            vector = np.zeros(0)
-        if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
-            raise InvalidArgument(
-                f"theta must be {problem.arms.shape[1]} finite numbers, one per feature; got "
-                f"{theta!r}."
-            )
+        vector = checked_theta(problem, theta)
         self.theta_given, self.test = vector, test
         self.truth: FloatArray = problem.arms @ vector
         self.plan: Plan = plan_for(problem, _oracle(problem, self.truth))
