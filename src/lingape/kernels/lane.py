@@ -15,6 +15,7 @@ from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
 from . import lingape as kernel
 from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
+from .picks import Mixes
 from .world import GAUSSIAN, CompiledWorld
 
 # How the next arm is chosen: a pull rule, a plan, or the wider of two intervals.
@@ -271,8 +272,8 @@ def _book(arena: Arena, estimate: LeastSquares) -> Book:
     )
 
 
-def _no_mixes(slots: int, d: int) -> kernel.Mixes:
-    return kernel.Mixes(
+def _no_mixes(slots: int, d: int) -> Mixes:
+    return Mixes(
         keys=np.full(slots, -1, dtype=np.int64),
         sizes=np.zeros(slots, dtype=np.int64),
         support=np.zeros((slots, d), dtype=np.int64),

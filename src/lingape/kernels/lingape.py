@@ -5,12 +5,11 @@ What differs from the plain lane is that rows of XA⁻¹Xᵀ are kept and update
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..ties import LEADER, PULL, RIVAL
+from ..ties import LEADER, RIVAL
 from .book import (
     CHECKED,
     GROWTH,
@@ -27,7 +26,8 @@ from .book import (
     rebuild,
 )
 from .compiling import compiled, inlined
-from .world import GAUSSIAN, CompiledWorld
+from .picks import Mixes, greedy, most_behind, reward, steepest, track
+from .world import CompiledWorld
 
 # Kinds of bound.
 SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN, UNSTRUCTURED = 0, 1, 2, 3, 4
@@ -35,15 +35,6 @@ SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN, UNSTRUCTURED = 0, 1, 2, 3, 4
 GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM = 0, 1, 2, 3, 4
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN = 0, 1, 2, 3, 4
-
-
-class Mixes(NamedTuple):
-    """Proportions p* of the pairs seen so far, as an open-addressing hash table."""
-
-    keys: IntArray  # (slots,) i·K + j with i < j, or -1
-    sizes: IntArray  # (slots,)
-    support: IntArray  # (slots, d) arms, ascending
-    proportions: FloatArray  # (slots, d)
 
 
 @inlined
@@ -125,45 +116,6 @@ def _nearly(
     return float(best - means[leader])
 
 
-@inlined
-def _greedy(
-    cross: FloatArray, variances: FloatArray, first: int, second: int, scores: FloatArray
-) -> int:
-    """Return the arm that shrinks the contested gap's variance most (9)."""
-    count = len(scores)
-    for k in range(count):
-        u = cross[first, k] - cross[second, k]
-        scores[k] = u * u / (1.0 + variances[k])
-    best = scores[0]
-    for k in range(1, count):
-        if scores[k] > best:
-            best = scores[k]
-    least = best - PULL * best
-    arm = 0
-    while scores[arm] < least:
-        arm += 1
-    return arm
-
-
-@compiled
-def _track(mixes: Mixes, counts: IntArray, leader: int, rival: int) -> int:
-    """Return the arm furthest behind p* (12), or -1 if p* is not known yet."""
-    key = min(leader, rival) * len(counts) + max(leader, rival)
-    slots = len(mixes.keys)
-    slot = key % slots
-    while mixes.keys[slot] != key:
-        if mixes.keys[slot] < 0:
-            return -1
-        slot = (slot + 1) % slots
-    least = math.inf
-    for m in range(mixes.sizes[slot]):
-        least = min(least, counts[mixes.support[slot, m]] / mixes.proportions[slot, m])
-    m = 0
-    while counts[mixes.support[slot, m]] / mixes.proportions[slot, m] > least + PULL * least:
-        m += 1
-    return int(mixes.support[slot, m])
-
-
 @compiled
 def _by_arm(
     means: FloatArray, upper: FloatArray, twins: IntArray, noise_scale: float
@@ -204,57 +156,6 @@ def _by_arm(
     while twins[rival] == twins[leader] or upper[rival] < best - slack:
         rival += 1
     return leader, rival, margin
-
-
-@compiled
-def _most_behind(counts: IntArray, shares: FloatArray) -> int:
-    """Return the arm furthest behind its share (plans.Proportions)."""
-    least = math.inf
-    for k in range(len(counts)):
-        if shares[k] > 0.0:
-            least = min(least, counts[k] / shares[k])
-    k = 0
-    while shares[k] == 0.0 or counts[k] / shares[k] > least + PULL * least:
-        k += 1
-    return k
-
-
-@compiled
-def _steepest(
-    cross: FloatArray,
-    gap_variance: FloatArray,
-    variances: FloatArray,
-    after: FloatArray,
-    gains: FloatArray,
-) -> int:
-    """Return the arm that leaves the longest difference shortest (designs.rounding.steepest).
-
-    Every arm has its row, in order.
-    """
-    count = len(variances)
-    longest = 0.0
-    for i in range(count):
-        for j in range(i):
-            longest = max(longest, gap_variance[i, j])
-    least = math.inf
-    for k in range(count):
-        after[k], gains[k] = 0.0, 0.0
-        for i in range(count):
-            for j in range(i):
-                u = cross[i, k] - cross[j, k]
-                gain = u * u / (1.0 + variances[k])
-                after[k] = max(after[k], gap_variance[i, j] - gain)
-                if gap_variance[i, j] >= longest * (1.0 - PULL):
-                    gains[k] += gain
-        least = min(least, after[k])
-    best = -1.0
-    for k in range(count):
-        if after[k] <= least * (1.0 + PULL):
-            best = max(best, gains[k])
-    k = 0
-    while after[k] > least * (1.0 + PULL) or gains[k] < best - PULL * longest:
-        k += 1
-    return k
 
 
 @inlined
@@ -332,17 +233,6 @@ def _log(x: float, s: float) -> float:
     return x * (1.0 - x * (0.5 - x * (1.0 / 3.0))) if x < 1e-4 else math.log(s)
 
 
-@inlined
-def _reward(kind: int, mean: float, scale: float, rng: np.random.Generator) -> float:
-    if kind == GAUSSIAN:
-        reward = mean + scale * rng.standard_normal()
-    elif 2.0 * rng.random() - 1.0 < mean:
-        reward = 1.0
-    else:
-        reward = -1.0
-    return reward
-
-
 @compiled
 def _none_left(counts: IntArray) -> bool:
     """Whether every arm has been pulled; the plain lane rebuilds when the last one is."""
@@ -357,7 +247,7 @@ def _start(book: Book, world: CompiledWorld, rng: np.random.Generator, until: in
             if book.clock[PULLS] >= until:
                 return False
             book.counts[arm] = 1
-            book.sums[arm] = _reward(world.kind, world.means[arm], world.scale, rng)
+            book.sums[arm] = reward(world.kind, world.means[arm], world.scale, rng)
             book.clock[PULLS] += 1
     return True
 
@@ -445,11 +335,11 @@ def advance(
             wider = variances[leader] > variances[rival] * (1.0 + 1e-9)
             arm = leader if wider else rival
         elif pull == SHARES:
-            arm = _most_behind(counts, arena.shares)
+            arm = most_behind(counts, arena.shares)
         elif pull == ONE_BY_ONE:
-            arm = _steepest(cross, gap_variance, variances, scores, c)
+            arm = steepest(cross, gap_variance, variances, scores, c)
         elif pull == TRACKING:
-            arm = _track(mixes, counts, leader, rival)
+            arm = track(mixes, counts, leader, rival)
             if arm < 0:
                 status = NEEDS_MIX
                 break
@@ -458,10 +348,10 @@ def advance(
             if second < 0:
                 second = fetch(arena, book, rival)
             used[second] = tick
-            arm = _greedy(cross, variances, first, second, scores)
-        reward = _reward(kind, mu[arm], scale, rng)
+            arm = greedy(cross, variances, first, second, scores)
+        paid = reward(kind, mu[arm], scale, rng)
         counts[arm] += 1
-        sums[arm] += reward
+        sums[arm] += paid
         pulls += 1
         if pulls >= clock[REBUILD_AT] or (counts[arm] == 1 and _none_left(counts)):
             clock[PULLS] = pulls
@@ -480,7 +370,7 @@ def advance(
                 b[k] = cross2[row, k]
             _absorb_second(c, b, s, b[arm], spread, cross2, gap_sensitivity, owner)
         t = 1.0 / s
-        step = (reward - means[arm]) * t
+        step = (paid - means[arm]) * t
         _absorb_first(c, t, step, means, variances, cross, gap_variance, owner)
         if not all_rows:
             _absorb_inverse(arena.features, book.inverse, book.h, arm, s)

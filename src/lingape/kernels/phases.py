@@ -13,7 +13,7 @@ from ..arrays import FloatArray, IntArray
 from ..least_squares import LeastSquares
 from ..plans import Proportions
 from .compiling import compiled
-from .lingape import _most_behind, _reward
+from .picks import most_behind, reward
 from .world import CompiledWorld
 
 
@@ -41,7 +41,7 @@ def _next(counts: IntArray, shares: FloatArray) -> int:
     for k in range(len(counts)):
         if counts[k] == 0:
             return k
-    return _most_behind(counts, shares)
+    return most_behind(counts, shares)
 
 
 @compiled
@@ -64,7 +64,7 @@ def _draw(
     for _ in range(pulls):
         arm = _next(counts, shares)
         counts[arm] += 1
-        sums[arm] += _reward(world.kind, world.means[arm], world.scale, rng)
+        sums[arm] += reward(world.kind, world.means[arm], world.scale, rng)
 
 
 class PhaseLane:

@@ -1,0 +1,122 @@
+"""Which arm next, and what it pays: the small decisions of a compiled round."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..ties import PULL
+from .compiling import compiled, inlined
+from .world import GAUSSIAN
+
+
+class Mixes(NamedTuple):
+    """Proportions p* of the pairs seen so far, as an open-addressing hash table."""
+
+    keys: IntArray  # (slots,) i·K + j with i < j, or -1
+    sizes: IntArray  # (slots,)
+    support: IntArray  # (slots, d) arms, ascending
+    proportions: FloatArray  # (slots, d)
+
+
+@inlined
+def greedy(
+    cross: FloatArray, variances: FloatArray, first: int, second: int, scores: FloatArray
+) -> int:
+    """Return the arm that shrinks the contested gap's variance most (9)."""
+    count = len(scores)
+    for k in range(count):
+        u = cross[first, k] - cross[second, k]
+        scores[k] = u * u / (1.0 + variances[k])
+    best = scores[0]
+    for k in range(1, count):
+        if scores[k] > best:
+            best = scores[k]
+    least = best - PULL * best
+    arm = 0
+    while scores[arm] < least:
+        arm += 1
+    return arm
+
+
+@compiled
+def track(mixes: Mixes, counts: IntArray, leader: int, rival: int) -> int:
+    """Return the arm furthest behind p* (12), or -1 if p* is not known yet."""
+    key = min(leader, rival) * len(counts) + max(leader, rival)
+    slots = len(mixes.keys)
+    slot = key % slots
+    while mixes.keys[slot] != key:
+        if mixes.keys[slot] < 0:
+            return -1
+        slot = (slot + 1) % slots
+    least = math.inf
+    for m in range(mixes.sizes[slot]):
+        least = min(least, counts[mixes.support[slot, m]] / mixes.proportions[slot, m])
+    m = 0
+    while counts[mixes.support[slot, m]] / mixes.proportions[slot, m] > least + PULL * least:
+        m += 1
+    return int(mixes.support[slot, m])
+
+
+@compiled
+def most_behind(counts: IntArray, shares: FloatArray) -> int:
+    """Return the arm furthest behind its share (plans.Proportions)."""
+    least = math.inf
+    for k in range(len(counts)):
+        if shares[k] > 0.0:
+            least = min(least, counts[k] / shares[k])
+    k = 0
+    while shares[k] == 0.0 or counts[k] / shares[k] > least + PULL * least:
+        k += 1
+    return k
+
+
+@compiled
+def steepest(
+    cross: FloatArray,
+    gap_variance: FloatArray,
+    variances: FloatArray,
+    after: FloatArray,
+    gains: FloatArray,
+) -> int:
+    """Return the arm that leaves the longest difference shortest (designs.rounding.steepest).
+
+    Every arm has its row, in order.
+    """
+    count = len(variances)
+    longest = 0.0
+    for i in range(count):
+        for j in range(i):
+            longest = max(longest, gap_variance[i, j])
+    least = math.inf
+    for k in range(count):
+        after[k], gains[k] = 0.0, 0.0
+        for i in range(count):
+            for j in range(i):
+                u = cross[i, k] - cross[j, k]
+                gain = u * u / (1.0 + variances[k])
+                after[k] = max(after[k], gap_variance[i, j] - gain)
+                if gap_variance[i, j] >= longest * (1.0 - PULL):
+                    gains[k] += gain
+        least = min(least, after[k])
+    best = -1.0
+    for k in range(count):
+        if after[k] <= least * (1.0 + PULL):
+            best = max(best, gains[k])
+    k = 0
+    while after[k] > least * (1.0 + PULL) or gains[k] < best - PULL * longest:
+        k += 1
+    return k
+
+
+@inlined
+def reward(kind: int, mean: float, scale: float, rng: np.random.Generator) -> float:
+    """Draw one reward of an arm."""
+    if kind == GAUSSIAN:
+        paid = mean + scale * rng.standard_normal()
+    elif 2.0 * rng.random() - 1.0 < mean:
+        paid = 1.0
+    else:
+        paid = -1.0
+    return paid
