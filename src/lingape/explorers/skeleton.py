@@ -5,6 +5,7 @@ is here, so that a subclass reads like its paper.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -37,7 +38,7 @@ class Contest(NamedTuple):
     margin: float  # B(t), by how much at most
 
 
-class GapExplorer:
+class GapExplorer(ABC):
     """Ask, tell, certify and save; the choice of arms is the subclass's."""
 
     # What the constructor takes beside the problem and the bound, by name, as plain data.
@@ -59,9 +60,9 @@ class GapExplorer:
         self._contest: Contest | None = None  # until there is an estimate to compare arms with
         self._verdict: Certificate | None = None  # the certificate that ended exploration
 
+    @abstractmethod
     def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
         """Return the arm to pull next, from an estimate and the closest contest in it."""
-        raise NotImplementedError
 
     def _begun(self, estimate: LeastSquares) -> bool:
         """Whether arms can be compared: by default once each has been pulled."""
@@ -73,6 +74,7 @@ class GapExplorer:
 
     def _allow(self, arm: int) -> None:
         """Raise if `arm` may not be told; by default all may."""
+        return
 
     @property
     def done(self) -> bool:

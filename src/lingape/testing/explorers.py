@@ -1,15 +1,4 @@
-"""The laws that every explorer and every bound obeys, for ours and for yours.
-
-    from lingape.testing import EXPLORER_LAWS
-
-    @pytest.mark.parametrize("law", EXPLORER_LAWS.values(), ids=EXPLORER_LAWS)
-    def test_my_explorer(law):
-        law(lambda problem, means: MyExplorer(problem))
-
-A law takes a function that builds a new explorer (or bound) and raises AssertionError with a
-sentence if the law is broken. The true means are there for yardsticks that are allowed to know
-them; leave them alone.
-"""
+"""What every explorer obeys."""
 
 import copy
 import json
@@ -20,17 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .arrays import FloatArray
-from .bounds import Bound
-from .environments import canonical, soare, soare_tied, sphere
-from .errors import ExplorationOver, InvalidArm, InvalidReward, LingapeError
-from .explorers import Explorer, LinGapE
-from .problem import Problem
-from .pulls import greedy
-from .run import Compilable, play, run
+from ..arrays import FloatArray
+from ..environments import canonical, soare, sphere
+from ..errors import ExplorationOver, InvalidArm, InvalidReward
+from ..explorers import Explorer
+from ..problem import Problem
+from ..run import Compilable, play, run
+from .judging import errors_allowed, require
 
 BuildExplorer: TypeAlias = Callable[[Problem, FloatArray], Explorer]
-BuildBound: TypeAlias = Callable[[], Bound]
 
 ROUNDS = 200  # enough for several rebuilds of every cache
 
@@ -63,11 +50,6 @@ def pulls_of(explorer: Explorer, tape: Tape, rounds: int = ROUNDS) -> list[int]:
     return pulled
 
 
-def _require(condition: object, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
-
-
 def _generic() -> tuple[Problem, FloatArray]:
     """A problem without symmetries, too hard to settle within ROUNDS."""
     instance = sphere(9, 3, seed=5)
@@ -82,11 +64,11 @@ def asking_changes_nothing(build: BuildExplorer) -> None:
         before = json.dumps(explorer.state())
         arms = [explorer.ask(), explorer.ask(), explorer.ask_many(1)[0]]
         several = explorer.ask_many(5, pending=[0, 1, 1])
-        _require(len(set(arms)) == 1, f"asked three times, answered {arms}")
-        _require(several == explorer.ask_many(5, pending=[0, 1, 1]), "ask_many wavered")
+        require(len(set(arms)) == 1, f"asked three times, answered {arms}")
+        require(several == explorer.ask_many(5, pending=[0, 1, 1]), "ask_many wavered")
         explorer.recommend()
         explorer.certificate()
-        _require(json.dumps(explorer.state()) == before, "asking changed the state")
+        require(json.dumps(explorer.state()) == before, "asking changed the state")
         explorer.tell(arms[0], tape.pay(arms[0]))
 
 
@@ -112,7 +94,7 @@ def refused_rewards_leave_no_trace(build: BuildExplorer) -> None:
             pass
         else:
             raise AssertionError(f"tell({arm!r}, {reward!r}) was accepted")
-        _require(json.dumps(explorer.state()) == before, f"tell({arm!r}, {reward!r}) left a trace")
+        require(json.dumps(explorer.state()) == before, f"tell({arm!r}, {reward!r}) left a trace")
 
 
 def copies_agree_to_the_end(build: BuildExplorer) -> None:
@@ -128,8 +110,8 @@ def copies_agree_to_the_end(build: BuildExplorer) -> None:
             "a saved state": type(explorer).from_state(json.loads(json.dumps(explorer.state()))),
         }.items():
             rest = pulls_of(again, copy_of_tape(means, whole[:halfway]))
-            _require(whole[:halfway] + rest[: len(whole) - halfway] == whole, f"{way} went astray")
-            _require(explorer.counts.sum() == halfway, f"{way} shares state with its original")
+            require(whole[:halfway] + rest[: len(whole) - halfway] == whole, f"{way} went astray")
+            require(explorer.counts.sum() == halfway, f"{way} shares state with its original")
 
 
 def copy_of_tape(means: FloatArray, pulled: list[int]) -> Tape:
@@ -148,7 +130,7 @@ def rotation_changes_no_pull(build: BuildExplorer) -> None:
         rotation = np.linalg.qr(rng.standard_normal((problem.arms.shape[1],) * 2))[0]
         rotated = _replaced(problem, arms=problem.arms @ rotation)
         means = instance.gaussian().means
-        _require(
+        require(
             pulls_of(build(problem, means), Tape(means))
             == pulls_of(build(rotated, means), Tape(means)),
             f"rotating {instance.name} changed a pull",
@@ -168,7 +150,7 @@ def units_change_no_pull(build: BuildExplorer) -> None:
             epsilon=c * problem.epsilon,
         )
         pulled = pulls_of(build(scaled, c * means), Tape(c * means, scale=c))
-        _require(pulled == expected, f"rewards times {c:g} changed a pull")
+        require(pulled == expected, f"rewards times {c:g} changed a pull")
 
 
 def renaming_renames_the_answer(build: BuildExplorer) -> None:
@@ -180,8 +162,8 @@ def renaming_renames_the_answer(build: BuildExplorer) -> None:
     shuffled = build(_replaced(problem, arms=problem.arms[order]), means[order])
     pulls_of(explorer, Tape(means, scale=0.1), 20_000)
     pulls_of(shuffled, Tape(means[order], scale=0.1), 20_000)
-    _require(explorer.done and shuffled.done, "an easy instance took more than 20,000 pulls")
-    _require(
+    require(explorer.done and shuffled.done, "an easy instance took more than 20,000 pulls")
+    require(
         explorer.recommend() == order[shuffled.recommend()],
         f"arm {explorer.recommend()} became arm {order[shuffled.recommend()]}",
     )
@@ -194,27 +176,10 @@ def stops_and_is_right(build: BuildExplorer) -> None:
     results = [
         run(build(problem, world.means), world, seed=seed, max_pulls=20_000) for seed in range(60)
     ]
-    _require(all(r.certificate.settled for r in results), "a run did not stop in 20,000 pulls")
+    require(all(r.certificate.settled for r in results), "a run did not stop in 20,000 pulls")
     wrong = sum(not r.correct for r in results)
     allowed = errors_allowed(len(results), problem.delta)
-    _require(wrong <= allowed, f"{wrong} of {len(results)} runs were wrong; {allowed} allowed")
-
-
-def errors_allowed(runs: int, delta: float, doubt: float = 1e-3) -> int:
-    """Return the most errors in `runs` that chance explains if the error rate is δ.
-
-    More occur with probability below `doubt`.
-
-    >>> errors_allowed(100, 0.05)
-    13
-    """
-    term, total, errors = (1 - delta) ** runs, 0.0, 0
-    while True:
-        total += term
-        if 1 - total < doubt:
-            return errors
-        term *= (runs - errors) / (errors + 1) * delta / (1 - delta)
-        errors += 1
+    require(wrong <= allowed, f"{wrong} of {len(results)} runs were wrong; {allowed} allowed")
 
 
 def done_is_for_good(build: BuildExplorer) -> None:
@@ -223,23 +188,21 @@ def done_is_for_good(build: BuildExplorer) -> None:
     means = instance.gaussian().means
     explorer = build(instance.problem(norm_bound=2.0, names=["red", "green", "blue"]), means)
     pulls_of(explorer, Tape(means), 20_000)
-    _require(explorer.done, "an easy instance took more than 20,000 pulls")
+    require(explorer.done, "an easy instance took more than 20,000 pulls")
     verdict, answer = explorer.certificate(), explorer.recommend()
     for _ in range(50):  # evidence to the contrary
         for arm in range(3):
             explorer.tell(arm, -5.0 if arm == answer else 5.0)
-    _require(explorer.done, "done reverted")
-    _require(explorer.recommend() == answer, "the answer changed after it was given")
-    _require(explorer.certificate() == verdict, "the certificate changed after it was given")
+    require(explorer.done, "done reverted")
+    require(explorer.recommend() == answer, "the answer changed after it was given")
+    require(explorer.certificate() == verdict, "the certificate changed after it was given")
     revived = type(explorer).from_state(json.loads(json.dumps(explorer.state())))
-    _require(revived.certificate() == verdict, "the certificate did not survive a saved state")
+    require(revived.certificate() == verdict, "the certificate did not survive a saved state")
     for ask in (explorer.ask, lambda: explorer.ask_many(2), revived.ask):
         try:
             ask()
         except ExplorationOver as reason:
-            _require(
-                verdict.name in str(reason), f"the refusal does not name the answer: {reason}"
-            )
+            require(verdict.name in str(reason), f"the refusal does not name the answer: {reason}")
         else:
             raise AssertionError("ask went on after done")
 
@@ -249,13 +212,13 @@ def certificate_says_what_is_proven(build: BuildExplorer) -> None:
     problem, means = _generic()
     problem = _replaced(problem, epsilon=0.5)
     explorer, tape = build(problem, means), Tape(means)
-    _require(not explorer.certificate().settled, "settled before the first pull")
+    require(not explorer.certificate().settled, "settled before the first pull")
     while not explorer.done:
         explorer.tell(arm := explorer.ask(), tape.pay(arm))
         certificate = explorer.certificate()
-        _require(certificate.arm == explorer.recommend(), "certificate and answer differ")
-        _require(certificate.settled == explorer.done, "certificate and done differ")
-        _require(
+        require(certificate.arm == explorer.recommend(), "certificate and answer differ")
+        require(certificate.settled == explorer.done, "certificate and done differ")
+        require(
             certificate.settled == (certificate.gap_bound <= problem.epsilon),
             f"gap bound {certificate.gap_bound} and settled={certificate.settled} disagree",
         )
@@ -275,8 +238,8 @@ def unasked_arms_are_welcome(build: BuildExplorer) -> None:
             explorer.tell(arm, tape.pay(arm))
             told[arm] += 1
         except InvalidArm as reason:
-            _require("fixed in advance" in str(reason), f"arm {arm} was refused: {reason}")
-        _require(explorer.counts.tolist() == told.tolist(), "counts went wrong")
+            require("fixed in advance" in str(reason), f"arm {arm} was refused: {reason}")
+        require(explorer.counts.tolist() == told.tolist(), "counts went wrong")
     pulls_of(explorer, tape, 50)
 
 
@@ -295,7 +258,7 @@ def compiled_lane_plays_the_same(build: BuildExplorer) -> None:
                 run(build(problem, world.means), world, seed=7, max_pulls=1_500, lane=lane)
                 for lane in ("plain", "compiled")
             )
-            _require(
+            require(
                 plain.counts.tolist() == fast.counts.tolist() and plain.ending is fast.ending,
                 f"on {instance.name} the plain lane pulled {plain.counts.tolist()} and was "
                 f"{plain.ending.value}, the compiled one {fast.counts.tolist()}, "
@@ -317,7 +280,7 @@ def odd_problems_are_answered(build: BuildExplorer) -> None:
     embed = np.array([[1.0, 2.0, 0.0], [-2.0, 1.0, 0.0]]) / math.sqrt(5)
     pulled = pulls_of(build(Problem(plain, norm_bound=2.0), means), Tape(means))
     flat = pulls_of(build(Problem(plain @ embed, norm_bound=2.0), means), Tape(means))
-    _require(pulled == flat, "features that do not span changed a pull")
+    require(pulled == flat, "features that do not span changed a pull")
 
     odd: dict[str, tuple[FloatArray, FloatArray, float]] = {
         "duplicates of the best arm": (plain[[0, 1, 0, 2]], means[[0, 1, 0, 2]], 2.0),
@@ -331,9 +294,9 @@ def odd_problems_are_answered(build: BuildExplorer) -> None:
         problem = Problem(arms, norm_bound=norm_bound, noise_scale=0.05)
         explorer = build(problem, true)
         pulls_of(explorer, Tape(true, scale=0.05), 5_000)
-        _require(explorer.done or name == "tiny features", f"{name}: open after 5,000 pulls")
+        require(explorer.done or name == "tiny features", f"{name}: open after 5,000 pulls")
         right = true[explorer.recommend()] == true.max()
-        _require(right or not explorer.done, f"{name}: answered arm {explorer.recommend()}")
+        require(right or not explorer.done, f"{name}: answered arm {explorer.recommend()}")
 
 
 def play_yields_what_run_reports(build: BuildExplorer) -> None:
@@ -342,10 +305,10 @@ def play_yields_what_run_reports(build: BuildExplorer) -> None:
     problem, world = instance.problem(norm_bound=2.0, delta=0.01), instance.gaussian()
     explorer = build(problem, world.means)
     steps = list(play(explorer, world, seed=1, max_pulls=150))
-    _require([step.number for step in steps] == list(range(1, 151)), "steps are not numbered")
+    require([step.number for step in steps] == list(range(1, 151)), "steps are not numbered")
     again = run(build(problem, world.means), world, seed=1, max_pulls=150, lane="plain")
-    _require(again.counts.tolist() == explorer.counts.tolist(), "run and play differ")
-    _require("epsilon" in str(again), f"the limit's message names no way out: {again}")
+    require(again.counts.tolist() == explorer.counts.tolist(), "run and play differ")
+    require("epsilon" in str(again), f"the limit's message names no way out: {again}")
 
 
 EXPLORER_LAWS: dict[str, Callable[[BuildExplorer], None]] = {
@@ -364,102 +327,6 @@ EXPLORER_LAWS: dict[str, Callable[[BuildExplorer], None]] = {
         compiled_lane_plays_the_same,
         odd_problems_are_answered,
         play_yields_what_run_reports,
-    )
-}
-
-
-def wider_for_smaller_delta(build: BuildBound) -> None:
-    """More confidence costs width."""
-    widths = [_widths(build(), delta=delta) for delta in (0.2, 0.05, 1e-3, 1e-9)]
-    for wide, wider in zip(widths, widths[1:], strict=False):
-        _require((wide[1:] < wider[1:]).all(), "a smaller δ did not widen every interval")
-
-
-def scales_with_the_noise(build: BuildBound) -> None:
-    """R and S in other units change the widths by the same factor."""
-    narrow, wide = _widths(build()), _widths(build(), noise_scale=3.0, norm_bound=6.0)
-    _require(np.allclose(3.0 * narrow, wide, rtol=1e-9), "widths do not scale with R and S")
-
-
-def shrinks_with_pulls(build: BuildBound) -> None:
-    """A hundred times the pulls make every interval shorter; the leader's own has no width."""
-    few, many = _widths(build()), _widths(build(), repeats=300)
-    _require((many[1:] < few[1:]).all(), "a hundred times the pulls did not narrow an interval")
-    _require(abs(few[0]) < 1e-6 * few[1], f"the gap of an arm to itself has width {few[0]}")
-
-
-def covers_as_promised(build: BuildBound) -> None:
-    """All intervals hold at all times, in all but a share δ of runs.
-
-    Under adaptive sampling if the bound claims to be adaptive, else under a fixed design.
-    """
-    bound, rounds, runs = build(), 150, 60
-    instance = soare_tied(2, 0.5)
-    problem = instance.problem(norm_bound=2.0, delta=0.1)
-    means = instance.gaussian().means
-    missed = 0
-    for seed in range(runs):
-        estimate, rng = bound.estimate(problem), np.random.default_rng(seed)
-        leader, rival, missed_now = 0, 1, False
-        for t in range(rounds):
-            if t < len(problem) or not bound.adaptive:
-                arm = t % len(problem)
-            else:
-                arm = greedy(estimate, leader, rival)
-            estimate.update(arm, float(means[arm] + rng.standard_normal()))
-            if t < len(problem) - 1:
-                continue
-            leader = int(estimate.means.argmax())
-            widths = bound.widths(problem, estimate, leader)
-            errors = (estimate.means - estimate.means[leader]) - (means - means[leader])
-            missed_now |= bool((np.abs(errors) > widths + 1e-12).any())
-            upper = estimate.means + widths
-            upper[leader] = -np.inf
-            rival = int(upper.argmax())
-        missed += missed_now
-    allowed = errors_allowed(runs, problem.delta)
-    _require(missed <= allowed, f"{missed} of {runs} runs missed; {allowed} allowed")
-
-
-def explains_itself(build: BuildBound) -> None:
-    """It states what it assumes, and an adaptive explorer refuses it if it has to."""
-    bound = build()
-    problem = sphere(4, 2).problem()
-    _require(all(text.endswith(".") for text in bound.assumptions(problem)), "not sentences")
-    try:
-        LinGapE(problem, bound=bound)
-    except LingapeError as reason:
-        _require(not bound.adaptive, f"LinGapE refused an adaptive bound: {reason}")
-    else:
-        _require(bound.adaptive, "LinGapE took a bound that does not hold for it")
-
-
-def _widths(
-    bound: Bound,
-    *,
-    delta: float = 0.05,
-    noise_scale: float = 1.0,
-    norm_bound: float = 2.0,
-    repeats: int = 3,
-) -> FloatArray:
-    """Return the widths after each of a few arms was pulled `repeats` times; the leader first."""
-    instance = sphere(6, 3, seed=2)
-    problem = instance.problem(noise_scale=noise_scale, norm_bound=norm_bound, delta=delta)
-    estimate = bound.estimate(problem)
-    for _ in range(repeats):
-        for arm in range(len(problem)):
-            estimate.update(arm, 0.0)
-    return bound.widths(problem, estimate, 0)
-
-
-BOUND_LAWS: dict[str, Callable[[BuildBound], None]] = {
-    law.__name__: law
-    for law in (
-        wider_for_smaller_delta,
-        scales_with_the_noise,
-        shrinks_with_pulls,
-        covers_as_promised,
-        explains_itself,
     )
 }
 
