@@ -13,6 +13,7 @@ from ..arrays import FloatArray
 from ..environments import canonical, soare, sphere
 from ..errors import ExplorationOver, InvalidArm, InvalidReward
 from ..explorers import Explorer
+from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..run import Compilable, play, run
 from .judging import errors_allowed, require
@@ -225,6 +226,27 @@ def certificate_says_what_is_proven(build: BuildExplorer) -> None:
         json.dumps(certificate.to_dict(), allow_nan=False)
 
 
+def caches_agree_with_a_rebuild(build: BuildExplorer) -> None:
+    """What an explorer's estimate keeps up to date is what counts and sums give from scratch."""
+    problem, means = _generic()
+    explorer, tape = build(problem, means), Tape(means)
+    estimate = getattr(explorer, "estimate", None)
+    if not isinstance(estimate, LeastSquares):
+        return
+    for _ in range(10):
+        pulls_of(explorer, tape, 137)
+        kept = explorer.estimate  # type: ignore[attr-defined]
+        if not kept.ready:
+            continue
+        fresh = kept.copy()
+        fresh.rebuild()
+        for name in ("means", "variances", "inverse", "log_det"):
+            require(
+                np.allclose(getattr(kept, name), getattr(fresh, name), rtol=1e-9, atol=1e-12),
+                f"{name} drifted away from the counts",
+            )
+
+
 def unasked_arms_are_welcome(build: BuildExplorer) -> None:
     """Arms told without being asked count like others.
 
@@ -323,6 +345,7 @@ EXPLORER_LAWS: dict[str, Callable[[BuildExplorer], None]] = {
         stops_and_is_right,
         done_is_for_good,
         certificate_says_what_is_proven,
+        caches_agree_with_a_rebuild,
         unasked_arms_are_welcome,
         compiled_lane_plays_the_same,
         odd_problems_are_answered,
