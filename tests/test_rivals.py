@@ -23,6 +23,7 @@ from lingape import (
     run,
     shared_doubt,
     soare,
+    sphere,
 )
 from lingape.errors import InvalidArgument, InvalidArm, InvalidBound, InvalidState
 from lingape.paper import TABLE_1, synthetic_problem
@@ -274,3 +275,30 @@ def test_bounds_of_the_wrong_kind():
     with pytest.raises(InvalidBound, match="at most"):
         UGapE(Problem(np.ones((5_000, 1))))
     assert XYStatic(Problem(np.eye(2)), bound=Mixture()).ask() == 0
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_greedy_designs_play_the_same_in_both_lanes(adaptive):
+    instance = sphere(25, 4, seed=3)  # more arms than the compiled loop keeps rows for elsewhere
+    make = XYAdaptive if adaptive else XYStatic
+    plain, fast = (
+        run(make(instance.problem(), design="greedy"), instance.gaussian(), seed=5, lane=lane)
+        for lane in ("plain", "compiled")
+    )
+    assert plain.counts.tolist() == fast.counts.tolist()
+    assert (plain.arm, plain.ending) == (fast.arm, fast.ending)
+
+
+def test_untested_pulls_never_hide_a_stop():
+    """The compiled lane skips tests that are in vain; it stops where testing each pull does."""
+    rng = np.random.default_rng(8)
+    for seed in range(20):
+        arms = rng.normal(size=(6, 3))
+        world = Gaussian(arms, rng.normal(size=3), scale=1.0)
+        problem = Problem(arms, epsilon=0.2 * (seed % 2))
+        plain, fast = (
+            run(XYStatic(problem), world, seed=seed, max_pulls=8_000, lane=lane)
+            for lane in ("plain", "compiled")
+        )
+        assert plain.counts.tolist() == fast.counts.tolist()
+        assert plain.ending == fast.ending

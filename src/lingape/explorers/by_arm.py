@@ -70,6 +70,6 @@ class ByArmExplorer(GapExplorer):
     def compiled(self) -> "Lane | None":
         """Return a compiled lane that goes on from here, if there is one for these parts."""
         lane = load_lane()
-        if self.done or not lane.serves(self.bound, "by arm", self.problem):
+        if self.done or not lane.serves(self.bound, "by arm"):
             return None
         return lane(self.problem, self.bound, "by arm", self.estimate)

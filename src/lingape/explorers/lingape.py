@@ -78,6 +78,6 @@ class LinGapE(GapExplorer):
         Raises MissingExtra without numba. `adopt` takes the lane's data back.
         """
         lane = load_lane()
-        if self.done or not lane.serves(self.bound, self.pull, self.problem):
+        if self.done or not lane.serves(self.bound, self.pull):
             return None
         return lane(self.problem, self.bound, self.pull, self.estimate)

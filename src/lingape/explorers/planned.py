@@ -39,7 +39,7 @@ class PlannedExplorer(GapExplorer):
     def compiled(self) -> "Lane | None":
         """Return a compiled lane that goes on from here, if there is one for these parts."""
         lane = load_lane()
-        if self.done or not lane.serves(self.bound, self.plan, self.problem):
+        if self.done or not lane.serves(self.bound, self.plan):
             return None
         return lane(self.problem, self.bound, self.plan, self.estimate, truth=self._truth())
 

@@ -104,9 +104,14 @@ class XYAdaptive(PlannedExplorer):
         if not self.done and self._begun(self.estimate) and self.phase_over(self.estimate):
             self.end_phase()
 
+    @property
+    def target(self) -> float:
+        """How long the phase leaves the longest difference, squared."""
+        return self.alpha * self._longest * (1 + PULL)
+
     def phase_over(self, estimate: LeastSquares) -> bool:
         """Whether the longest difference is as short as the phase was to make it."""
-        return self._length(estimate) <= self.alpha * self._longest * (1 + PULL)
+        return self._length(estimate) <= self.target
 
     def _length(self, estimate: LeastSquares) -> float:
         y = self._directions
@@ -183,9 +188,7 @@ class XYAdaptive(PlannedExplorer):
         from .lanes import load_phase_lane
 
         lane = load_phase_lane()
-        if self.done or self.design != "rounded" or not isinstance(self.plan, Proportions):
-            return None
-        return lane(self)
+        return None if self.done else lane(self)
 
     def adopt(self, lane: "PhaseLane") -> None:  # type: ignore[override]
         """Take over what a compiled lane was paid, as if it had been told."""

@@ -32,6 +32,7 @@ class Arena(NamedTuple):
     grid: FloatArray  # (J,) prior scales; empty unless MIXTURE
     pull: int  # GREEDY, TRACKING, SHARES or ONE_BY_ONE
     shares: FloatArray  # (K,) for SHARES
+    active: IntArray  # the arms whose differences ONE_BY_ONE shortens; empty for other pulls
     truth: FloatArray  # (K,) means to judge by instead of the estimated ones; empty to estimate
     near: float  # return when widths this much shorter would settle it; 0 for never
 

@@ -42,19 +42,15 @@ class Lane:
         self._problem, self._bound, self._pull = problem, bound, pull
         self._estimate = estimate.copy()
         self._verdict: tuple[int, int, float] | None = None
-        self._arena = _arena(problem, bound, pull, estimate, truth)
-        self._book = _book(self._arena, estimate)
+        self._arena = arena_of(problem, bound, pull, estimate, truth)
+        self._book = book_of(self._arena, estimate)
         self._mixes = _no_mixes(16, estimate.features.shape[1])
         self._known = 0
         self.settled = False
 
     @staticmethod
-    def serves(bound: Bound, pull: Pull, problem: Problem) -> bool:
+    def serves(bound: Bound, pull: Pull) -> bool:
         """Return whether there is a compiled lane for these parts."""
-        if isinstance(pull, OneByOne) and (
-            pull.active is not None or not _all_rows(len(problem), problem.rank)
-        ):
-            return False
         return type(bound) in _KINDS and _pull_kind(pull) is not None
 
     @property
@@ -179,11 +175,13 @@ def _pull_kind(pull: Pull) -> int | None:
     return kinds.get(type(pull))
 
 
-def _all_rows(count: int, d: int) -> bool:
-    return count <= 4 * d
+def _active(pull: Pull, count: int) -> IntArray:
+    if not isinstance(pull, OneByOne):
+        return np.zeros(0, dtype=np.int64)
+    return np.arange(count) if pull.active is None else np.array(pull.active, dtype=np.int64)
 
 
-def _arena(
+def arena_of(
     problem: Problem,
     bound: Bound,
     pull: Pull,
@@ -232,14 +230,16 @@ def _arena(
         grid=grid,
         pull=kind,
         shares=pull.shares if isinstance(pull, Proportions) else np.zeros(0),
+        active=_active(pull, len(problem)),
         truth=np.zeros(0) if truth is None else truth,
         near=NEAR if isinstance(bound, Mixture) and bound.refined else 0.0,
     )
 
 
-def _book(arena: Arena, estimate: LeastSquares) -> Book:
+def book_of(arena: Arena, estimate: LeastSquares) -> Book:
     count, d = arena.features.shape
-    rows = count if _all_rows(count, d) else ROWS
+    all_rows = count <= 4 * d or arena.pull == kernel.ONE_BY_ONE
+    rows = count if all_rows else ROWS
     rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
     clock = np.zeros(6, dtype=np.int64)
     clock[PULLS] = estimate.pulls

@@ -33,6 +33,8 @@ from .world import CompiledWorld
 SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN, UNSTRUCTURED = 0, 1, 2, 3, 4
 # Ways to choose the next arm.
 GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM = 0, 1, 2, 3, 4
+# Pulls that must be expected to go untested before it pays to rebuild all caches after them.
+WORTHWHILE = 64
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN = 0, 1, 2, 3, 4
 
@@ -159,7 +161,7 @@ def _by_arm(
 
 
 @inlined
-def _absorb_first(
+def absorb_first(
     c: FloatArray,
     t: float,
     step: float,
@@ -234,6 +236,53 @@ def _log(x: float, s: float) -> float:
 
 
 @compiled
+def _glide(
+    arena: Arena,
+    book: Book,
+    world: CompiledWorld,
+    rng: np.random.Generator,
+    until: int,
+    leader: int,
+    rival: int,
+    radius: float,
+) -> int:
+    """Make pulls of a plan of which all but the last cannot end the run; return how many.
+
+    A pull of arm a that pays r moves the estimate of any gap yᵀθ by at most ‖y‖ ‖x_a‖ |r - m_a|
+    and shortens ‖y‖² by at most ‖y‖² ‖x_a‖², in the norms of A⁻¹ as they are now, since A only
+    grows. Until these add up to what B(t) has to fall, whoever leads, a test would be in vain.
+    """
+    counts, sums, means, shares = book.counts, book.sums, book.means, arena.shares
+    judged = arena.truth if len(arena.truth) else means
+    row, twins, reaches = book.row_of[leader], arena.twins, book.c
+    moves = 0.0 if len(arena.truth) else 1.0
+    slack, usual = math.inf, 0.0  # slack in units of ‖y‖
+    for k in range(len(counts)):
+        reaches[k] = math.sqrt(book.variances[k])
+        usual += shares[k] * reaches[k]
+        if twins[k] != twins[leader]:
+            gap, length = judged[leader] - judged[k], math.sqrt(book.gap_variance[row, k])
+            if k == rival:
+                slack = min(slack, (-gap - arena.epsilon) / length + radius)
+            # Were k to lead, the leader would be its rival.
+            slack = min(slack, (gap - arena.epsilon) / length + radius)
+    slack *= 1.0 - 1e-6  # for rounding
+    if slack < WORTHWHILE * usual * (moves * arena.noise_scale + radius * usual):
+        return 0
+    pulls, moved, shrunk = 0, 0.0, 0.0
+    while moves * moved + radius * shrunk < slack and book.clock[PULLS] + pulls < until:
+        arm = most_behind(counts, shares)
+        paid = reward(world.kind, world.means[arm], world.scale, rng)
+        counts[arm] += 1
+        sums[arm] += paid
+        pulls += 1
+        reach = reaches[arm]
+        moved += reach * (abs(paid - means[arm]) + reach * moved)
+        shrunk += reach * reach
+    return pulls
+
+
+@compiled
 def _none_left(counts: IntArray) -> bool:
     """Whether every arm has been pulled; the plain lane rebuilds when the last one is."""
     return bool(counts.min() > 0)
@@ -278,12 +327,15 @@ def advance(
     c, b, scores, clock, gauge = book.c, book.b, book.scores, book.clock, book.gauge
     kind, mu, scale = world.kind, world.means, world.scale
     count, d, all_rows = len(counts), len(arena.columns), len(owner) == len(counts)
+    # The widths of the others may shrink faster than their lengths do.
+    gliding = pull == SHARES and bound != MIXTURE and bound != UNSTRUCTURED
     pulls, tick, growth = clock[PULLS], clock[TICK], gauge[GROWTH]
     while True:
         leader = _leader(judged, noise_scale)
         first = row_of[leader]
         if first < 0:
             first = fetch(arena, book, leader)
+        radius = 0.0
         if bound == MIXTURE:
             for j in range(len(grid)):
                 half = constants[0] + 0.5 * (log_dets[j] + growth)  # ℓ_j
@@ -329,6 +381,15 @@ def advance(
         if pulls >= until:
             status = PAUSED
             break
+        if gliding:
+            clock[PULLS] = pulls
+            glided = _glide(arena, book, world, rng, until, leader, rival, radius)
+            if glided:
+                pulls += glided
+                clock[PULLS] = pulls
+                rebuild(arena, book)
+                growth = 0.0
+                continue
         tick += 1
         used[first] = tick
         if pull == BY_ARM:
@@ -337,7 +398,7 @@ def advance(
         elif pull == SHARES:
             arm = most_behind(counts, arena.shares)
         elif pull == ONE_BY_ONE:
-            arm = steepest(cross, gap_variance, variances, scores, c)
+            arm = steepest(cross, gap_variance, variances, arena.active, scores, c)
         elif pull == TRACKING:
             arm = track(mixes, counts, leader, rival)
             if arm < 0:
@@ -371,7 +432,7 @@ def advance(
             _absorb_second(c, b, s, b[arm], spread, cross2, gap_sensitivity, owner)
         t = 1.0 / s
         step = (paid - means[arm]) * t
-        _absorb_first(c, t, step, means, variances, cross, gap_variance, owner)
+        absorb_first(c, t, step, means, variances, cross, gap_variance, owner)
         if not all_rows:
             _absorb_inverse(arena.features, book.inverse, book.h, arm, s)
         growth += _log(c[arm], s)

@@ -5,21 +5,29 @@ drawn.
 """
 
 import copy
+import math
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..bounds import Bound
 from ..least_squares import LeastSquares
-from ..plans import Proportions
+from ..plans import OneByOne, Proportions
+from ..problem import Problem
+from .book import PULLS, REBUILD_AT, Arena, Book, rebuild
 from .compiling import compiled
-from .picks import most_behind, reward
+from .lane import arena_of, book_of
+from .lingape import absorb_first
+from .picks import longest_of, most_behind, reward, steepest
 from .world import CompiledWorld
 
 
 class Phased(Protocol):
     """An explorer made of phases."""
 
+    problem: Problem
+    bound: Bound
     estimate: LeastSquares
     plan: Any
     _told: IntArray
@@ -29,6 +37,9 @@ class Phased(Protocol):
 
     @property
     def counts(self) -> IntArray: ...
+
+    @property
+    def target(self) -> float: ...
 
     def phase_over(self, estimate: LeastSquares) -> bool: ...
 
@@ -67,6 +78,35 @@ def _draw(
         sums[arm] += reward(world.kind, world.means[arm], world.scale, rng)
 
 
+@compiled
+def _walk(
+    arena: Arena,
+    book: Book,
+    world: CompiledWorld,
+    rng: np.random.Generator,
+    until: int,
+    target: float,
+) -> None:
+    """Make pulls one by one, until the longest difference is no longer than `target`."""
+    rebuild(arena, book)
+    c, clock, means, variances = book.c, book.clock, book.means, book.variances
+    cross, gap_variance = book.cross, book.gap_variance
+    longest = math.inf
+    while longest > target and clock[PULLS] < until:
+        arm = steepest(cross, gap_variance, variances, arena.active, book.scores, book.b)
+        paid = reward(world.kind, world.means[arm], world.scale, rng)
+        book.counts[arm] += 1
+        book.sums[arm] += paid
+        clock[PULLS] += 1
+        if clock[PULLS] >= clock[REBUILD_AT]:
+            rebuild(arena, book)
+        else:
+            c[:] = cross[arm]
+            t = 1.0 / (1.0 + c[arm])
+            absorb_first(c, t, 0.0, means, variances, cross, gap_variance, book.owner)
+        longest = longest_of(gap_variance, arena.active)
+
+
 class PhaseLane:
     """A run of phases in compiled code, which starts from a copy of the explorer."""
 
@@ -87,19 +127,40 @@ class PhaseLane:
     def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
         while not self.settled and self.pulls < until:
-            estimate = self.explorer.estimate
-            assert isinstance(self.explorer.plan, Proportions)
-            shares = self.explorer.plan.shares
-            if self._end is None:
-                self._end = self._phase_end(estimate, shares)
-            pulls = min(self._end - estimate.pulls, until - self.pulls)
-            counts, sums = estimate.counts.copy(), estimate.sums.copy()
-            _draw(counts, sums, shares, world, rng, pulls)
+            estimate, plan = self.explorer.estimate, self.explorer.plan
+            left = until - self.pulls
+            if isinstance(plan, Proportions):
+                counts, sums = self._follow_shares(plan.shares, world, rng, left)
+            else:
+                counts, sums = self._follow_steepest(plan, world, rng, left)
             self.explorer._told += counts - estimate.counts
             estimate.load(counts, sums)
-            if estimate.pulls == self._end:
+            if counts.all() and self.explorer.phase_over(estimate):
                 self._end = None
                 self.explorer.end_phase()
+
+    def _follow_shares(
+        self, shares: FloatArray, world: CompiledWorld, rng: np.random.Generator, left: int
+    ) -> tuple[IntArray, FloatArray]:
+        estimate = self.explorer.estimate
+        if self._end is None:
+            self._end = self._phase_end(estimate, shares)
+        counts, sums = estimate.counts.copy(), estimate.sums.copy()
+        _draw(counts, sums, shares, world, rng, min(self._end - estimate.pulls, left))
+        return counts, sums
+
+    def _follow_steepest(
+        self, plan: OneByOne, world: CompiledWorld, rng: np.random.Generator, left: int
+    ) -> tuple[IntArray, FloatArray]:
+        explorer, estimate = self.explorer, self.explorer.estimate
+        if missing := int((estimate.counts == 0).sum()):  # each arm once, and then see
+            counts, sums = estimate.counts.copy(), estimate.sums.copy()
+            _draw(counts, sums, np.zeros(len(counts)), world, rng, min(missing, left))
+            return counts, sums
+        arena = arena_of(explorer.problem, explorer.bound, plan, estimate, None)
+        book = book_of(arena, estimate)
+        _walk(arena, book, world, rng, estimate.pulls + left, explorer.target)
+        return book.counts, book.sums
 
     def _phase_end(self, estimate: LeastSquares, shares: FloatArray) -> int:
         """Return the number of pulls after which the phase is over: the first that will do."""

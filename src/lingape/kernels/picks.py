@@ -73,27 +73,37 @@ def most_behind(counts: IntArray, shares: FloatArray) -> int:
 
 
 @compiled
+def longest_of(gap_variance: FloatArray, active: IntArray) -> float:
+    """Return the largest variance of a difference of two arms in `active`."""
+    longest = 0.0
+    for m in range(len(active)):
+        for n in range(m):
+            longest = max(longest, gap_variance[active[m], active[n]])
+    return longest
+
+
+@compiled
 def steepest(
     cross: FloatArray,
     gap_variance: FloatArray,
     variances: FloatArray,
+    active: IntArray,
     after: FloatArray,
     gains: FloatArray,
 ) -> int:
     """Return the arm that leaves the longest difference shortest (designs.rounding.steepest).
 
-    Every arm has its row, in order.
+    The differences are those of the arms in `active`. Every arm has its row, in order.
     """
     count = len(variances)
-    longest = 0.0
-    for i in range(count):
-        for j in range(i):
-            longest = max(longest, gap_variance[i, j])
+    longest = longest_of(gap_variance, active)
     least = math.inf
     for k in range(count):
         after[k], gains[k] = 0.0, 0.0
-        for i in range(count):
-            for j in range(i):
+        for m in range(len(active)):
+            i = active[m]
+            for n in range(m):
+                j = active[n]
                 u = cross[i, k] - cross[j, k]
                 gain = u * u / (1.0 + variances[k])
                 after[k] = max(after[k], gap_variance[i, j] - gain)
