@@ -11,89 +11,10 @@ asked which arm to pull and told what it paid, until it knows which arm is best:
     print(explorer.certificate())
 """
 
-from .bounds import (
-    BOUNDS,
-    Bound,
-    FixedDesign,
-    Mixture,
-    SelfNormalized,
-    Unstructured,
-    WorstCase,
-)
-from .certificate import Certificate
-from .environments import (
-    ENVIRONMENTS,
-    INSTANCES,
-    Environment,
-    Gaussian,
-    Instance,
-    Signed,
-    canonical,
-    outsider,
-    shared_doubt,
-    soare,
-    soare_tied,
-    sphere,
-)
-from .explorers import (
-    EXPLORERS,
-    Contest,
-    Explorer,
-    LinGapE,
-    LinUGapE,
-    UGapE,
-    Uniform,
-    XYAdaptive,
-    XYOracle,
-    XYStatic,
-)
-from .least_squares import LeastSquares
-from .problem import Problem
-from .pulls import PULLS, PullRule, Tracking, greedy
-from .run import Ending, Result, Step, play, run
+import lazy_loader
+
+# Names load the modules they live in when they are first used (SPEC 1), so that the command line
+# answers at once. What is public is listed in __init__.pyi.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "BOUNDS",
-    "ENVIRONMENTS",
-    "EXPLORERS",
-    "INSTANCES",
-    "PULLS",
-    "Bound",
-    "Certificate",
-    "Contest",
-    "Ending",
-    "Environment",
-    "Explorer",
-    "FixedDesign",
-    "Gaussian",
-    "Instance",
-    "LeastSquares",
-    "LinGapE",
-    "LinUGapE",
-    "Mixture",
-    "Problem",
-    "PullRule",
-    "Result",
-    "SelfNormalized",
-    "Signed",
-    "Step",
-    "Tracking",
-    "UGapE",
-    "Uniform",
-    "Unstructured",
-    "WorstCase",
-    "XYAdaptive",
-    "XYOracle",
-    "XYStatic",
-    "canonical",
-    "greedy",
-    "outsider",
-    "play",
-    "run",
-    "shared_doubt",
-    "soare",
-    "soare_tied",
-    "sphere",
-]

@@ -7,7 +7,7 @@ from ..bounds import Mixture
 from ..environments import soare
 from ..explorers import Explorer, LinGapE
 from ..problem import Problem
-from ..run import Progress, Result, run
+from ..runs import Progress, Result, run
 from .reported import TABLE_1
 from .settings import BOUND, paper_lingape, synthetic_problem
 

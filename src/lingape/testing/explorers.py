@@ -15,7 +15,7 @@ from ..errors import ExplorationOver, InvalidArm, InvalidReward
 from ..explorers import Explorer
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from ..run import Compilable, play, run
+from ..runs import Compilable, play, run
 from .judging import errors_allowed, require
 
 BuildExplorer: TypeAlias = Callable[[Problem, FloatArray], Explorer]

@@ -1,0 +1,86 @@
+from .bounds import (
+    BOUNDS,
+    Bound,
+    FixedDesign,
+    Mixture,
+    SelfNormalized,
+    Unstructured,
+    WorstCase,
+)
+from .certificate import Certificate
+from .environments import (
+    ENVIRONMENTS,
+    INSTANCES,
+    Environment,
+    Gaussian,
+    Instance,
+    Signed,
+    canonical,
+    outsider,
+    shared_doubt,
+    soare,
+    soare_tied,
+    sphere,
+)
+from .explorers import (
+    EXPLORERS,
+    Contest,
+    Explorer,
+    LinGapE,
+    LinUGapE,
+    UGapE,
+    Uniform,
+    XYAdaptive,
+    XYOracle,
+    XYStatic,
+)
+from .least_squares import LeastSquares
+from .problem import Problem
+from .pulls import PULLS, PullRule, Tracking, greedy
+from .runs import Ending, Result, Step, play, run
+
+__version__: str
+
+__all__ = [
+    "BOUNDS",
+    "ENVIRONMENTS",
+    "EXPLORERS",
+    "INSTANCES",
+    "PULLS",
+    "Bound",
+    "Certificate",
+    "Contest",
+    "Ending",
+    "Environment",
+    "Explorer",
+    "FixedDesign",
+    "Gaussian",
+    "Instance",
+    "LeastSquares",
+    "LinGapE",
+    "LinUGapE",
+    "Mixture",
+    "Problem",
+    "PullRule",
+    "Result",
+    "SelfNormalized",
+    "Signed",
+    "Step",
+    "Tracking",
+    "UGapE",
+    "Uniform",
+    "Unstructured",
+    "WorstCase",
+    "XYAdaptive",
+    "XYOracle",
+    "XYStatic",
+    "canonical",
+    "greedy",
+    "outsider",
+    "play",
+    "run",
+    "shared_doubt",
+    "soare",
+    "soare_tied",
+    "sphere",
+]

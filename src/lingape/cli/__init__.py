@@ -1,0 +1,31 @@
+"""The command line, one command a file.
+
+Commands import what they need when they run, so that help comes at once.
+"""
+
+from typing import Any
+
+import click
+
+from ..errors import LingapeError
+from .complexity import complexity
+from .demo import demo
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; the errors that users can mend come as one sentence."""
+        try:
+            return super().invoke(ctx)
+        except LingapeError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lingape")
+def main() -> None:
+    """Find the best of many options in the fewest noisy trials, with a guarantee."""
+
+
+for command in (demo, complexity):
+    main.add_command(command)

@@ -1,0 +1,81 @@
+"""lingape complexity: how hard is a problem?"""
+
+import json as jsonlib
+import math
+from typing import Any
+
+import click
+
+from .options import as_json, numbers
+
+
+@click.command()
+@click.argument("arms", type=click.Path(exists=True, dir_okay=False))
+@click.option("--theta", required=True, help="The true θ: numbers separated by commas.")
+@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
+@click.option("--norm-bound", type=float, help="S, for Theorem 2.  [default: the length of θ]")
+@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
+@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@click.option("--ridge", default=1.0, show_default=True, help="λ, for Theorem 2.")
+@as_json
+def complexity(
+    arms: str,
+    theta: str,
+    noise_scale: float,
+    norm_bound: float | None,
+    epsilon: float,
+    delta: float,
+    ridge: float,
+    json: bool,
+) -> None:
+    """Say how hard a problem is, given the θ that explorers are not told.
+
+    ARMS is a CSV file with one row of features per arm; a header and a first column of names are
+    recognised.
+    """
+    from ..complexity import complexity as analyse
+    from ..problem import Problem
+    from ..tables import read_arms
+
+    names, features = read_arms(arms)
+    vector = numbers(theta, "--theta")
+    length = math.hypot(*vector)
+    problem = Problem(
+        features,
+        names=names,
+        noise_scale=noise_scale,
+        norm_bound=length or None if norm_bound is None else norm_bound,
+        epsilon=epsilon,
+        delta=delta,
+    )
+    found = analyse(problem, vector, ridge=ridge)
+    if json:
+        click.echo(jsonlib.dumps(found.to_dict(), indent=2))
+        return
+    click.echo(_complexity_table(problem, found))
+
+
+def _complexity_table(problem: Any, found: Any) -> str:
+    def number(value: float | None, otherwise: str) -> str:
+        return otherwise if value is None else f"{value:,.6g}"
+
+    time = found.characteristic
+    rows = [
+        ("best arm", problem.name(found.best)),
+        ("smallest gap", f"{found.gaps.min():.4g}"),
+        (f"H_ε of LinGapE, ε = {problem.epsilon:g}", f"{found.lingape:,.4g}"),
+        ("H_oracle", f"{found.oracle:,.4g}"),
+        ("H'_oracle", f"{found.oracle_sum:,.4g}"),
+        ("H_ε / H'_oracle (Theorem 3: at most 72 at ε = 0)", f"{found.theorem_3:.4g}"),
+        ("H_ε of UGapE, which ignores features", f"{found.ugape:,.4g}"),
+        ("characteristic time T*", f"{time.time:,.6g}, to {time.gap:.0e}"),
+        (f"least samples for δ = {problem.delta:g}", number(found.lower_bound, "for ε = 0 only")),
+        ("most samples by Theorem 2 (16)", number(found.theorem_2, "λ too large")),
+        ("most samples by Theorem 2 (17)", number(found.theorem_2_large_ridge, "λ too small")),
+    ]
+    width = max(len(title) for title, _ in rows)
+    lines = [f"{title:<{width}}  {value}" for title, value in rows]
+    lines += ["", "best proportions of pulls for one who knows θ:"]
+    order = (-time.allocation).argsort()[:10]
+    lines += [f"  {problem.name(int(k))}: {time.allocation[k]:.6f}" for k in order]
+    return "\n".join(lines)
