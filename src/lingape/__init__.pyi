@@ -38,6 +38,7 @@ from .least_squares import LeastSquares
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
 from .runs import Ending, Result, Step, play, run
+from .study import Results, Row, Study, Summary
 
 __version__: str
 
@@ -63,9 +64,13 @@ __all__ = [
     "Problem",
     "PullRule",
     "Result",
+    "Results",
+    "Row",
     "SelfNormalized",
     "Signed",
     "Step",
+    "Study",
+    "Summary",
     "Tracking",
     "UGapE",
     "Uniform",

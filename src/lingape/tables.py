@@ -2,29 +2,31 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
-from .errors import InvalidProblem
+import numpy as np
+
+from .errors import InvalidProblem, MissingExtra
 
 
 def read_arms(path: str | Path) -> tuple[list[str] | None, list[list[float]]]:
-    """Return the names (if any) and the features of the arms in a CSV file.
+    """Return the names (if any) and the features of the arms in a CSV, Parquet or NPY file.
 
-    One row per arm. A first row without any number is a header; a first column without any number
-    holds names.
+    One row per arm. In a CSV file a first row without any number is a header. A first column
+    without any number holds names. An NPY file is an array of shape (K, d).
     """
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as reason:
-        raise InvalidProblem(f"{path} cannot be read as CSV: {reason}.") from reason
-    first = 1
-    if rows and not any(_is_number(cell) for cell in rows[0]):
-        rows, first = rows[1:], 2
+    kind = Path(path).suffix.lower()
+    if kind == ".npy":
+        return None, _from_npy(path)
+    if kind in (".parquet", ".pq"):
+        rows, first = _from_parquet(path), 1
+    else:
+        rows, first = _from_csv(path)
     if not rows:
         raise InvalidProblem(f"{path} has no arms. Write one row of features per arm.")
     names = None
     if not any(_is_number(row[0]) for row in rows):
-        names = [row[0] for row in rows]
+        names = [str(row[0]) for row in rows]
         rows = [row[1:] for row in rows]
     for line, row in enumerate(rows, start=first):
         if len(row) != len(rows[0]):
@@ -41,9 +43,47 @@ def read_arms(path: str | Path) -> tuple[list[str] | None, list[list[float]]]:
     return names, [[float(cell) for cell in row] for row in rows]
 
 
-def _is_number(cell: str) -> bool:
+def _from_csv(path: str | Path) -> tuple[list[list[Any]], int]:
+    """Return the rows and the number of the first, without a header."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as reason:
+        raise InvalidProblem(f"{path} cannot be read as CSV: {reason}.") from reason
+    if rows and not any(_is_number(cell) for cell in rows[0]):
+        return rows[1:], 2
+    return rows, 1
+
+
+def _from_parquet(path: str | Path) -> list[list[Any]]:
+    try:
+        import polars
+    except ImportError as reason:
+        raise MissingExtra(
+            "Parquet files need polars, which is not installed: pip install 'lingape[tables]'."
+        ) from reason
+    try:
+        return [list(row) for row in polars.read_parquet(path).iter_rows()]
+    except (OSError, polars.exceptions.PolarsError) as reason:
+        raise InvalidProblem(f"{path} cannot be read as Parquet: {reason}.") from reason
+
+
+def _from_npy(path: str | Path) -> list[list[float]]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as reason:
+        raise InvalidProblem(f"{path} cannot be read as NPY: {reason}.") from reason
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "iuf":
+        raise InvalidProblem(
+            f"{path} must hold an array of numbers of shape (K, d); got shape "
+            f"{getattr(array, 'shape', None)} and type {getattr(array, 'dtype', type(array))}."
+        )
+    return np.asarray(array, dtype=np.float64).tolist()  # type: ignore[no-any-return]
+
+
+def _is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
-    return True
+    return not isinstance(cell, bool)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..errors import LingapeError
+from .compare import compare, simulate
 from .complexity import complexity
 from .demo import demo
 
@@ -27,5 +28,5 @@ def main() -> None:
     """Find the best of many options in the fewest noisy trials, with a guarantee."""
 
 
-for command in (demo, complexity):
+for command in (demo, compare, simulate, complexity):
     main.add_command(command)

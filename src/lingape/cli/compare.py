@@ -1,0 +1,198 @@
+"""lingape compare and lingape simulate: run a study."""
+
+import json as jsonlib
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import as_json, numbers
+from .showing import live_line
+
+if TYPE_CHECKING:
+    from ..study import Results, Study
+
+jobs = click.option(
+    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
+)
+out = click.option(
+    "--out", type=click.Path(dir_okay=False), help="Write each row to this file, as JSON lines."
+)
+resume = click.option("--resume", is_flag=True, help="Go on with the rows that --out has.")
+plot = click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    help="Draw the stopping times: as NAME.png and NAME.svg.",
+)
+
+
+@click.command()
+@click.option(
+    "-e",
+    "--explorer",
+    "explorers",
+    multiple=True,
+    default=("lingape", "lingape(bound=self-normalized)", "xy-static"),
+    show_default=True,
+    help="An explorer, such as 'xy-static(design=greedy)'. May be repeated.",
+)
+@click.option(
+    "-i",
+    "--instance",
+    "instances",
+    multiple=True,
+    help="An instance, such as 'soare(5, 0.1)'. May be repeated.",
+)
+@click.option(
+    "--arms",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Your own arms: CSV, Parquet or NPY, one row of features per arm. Needs --theta.",
+)
+@click.option("--theta", help="The true θ of your own arms: numbers separated by commas.")
+@click.option("--seeds", default=20, show_default=True, help="How many runs of each.")
+@click.option("--max-pulls", default=10_000_000, show_default=True, help="The limit of a run.")
+@click.option(
+    "--world",
+    default="gaussian",
+    show_default=True,
+    help="What pays: gaussian (standard deviation R), or signed for ±1.",
+)
+@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
+@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
+@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@jobs
+@out
+@resume
+@plot
+@as_json
+def compare(
+    explorers: tuple[str, ...],
+    instances: tuple[str, ...],
+    arms: str | None,
+    theta: str | None,
+    seeds: int,
+    max_pulls: int,
+    world: str,
+    noise_scale: float,
+    epsilon: float,
+    delta: float,
+    jobs: int,
+    out: str | None,
+    resume: bool,
+    plot: str | None,
+    json: bool,
+) -> None:
+    """Compare explorers in simulation: pulls until settled, and errors.
+
+    \b
+    lingape compare -i 'soare(5, 0.1)' -e lingape -e 'lingape(pull=tracking)'
+    lingape compare --arms arms.csv --theta 1,0.5,0 -e lingape -e uniform
+    """
+    from .. import specs
+    from ..study import Study, read_instance
+
+    if (arms is None) != (theta is None):
+        raise click.UsageError("--arms and --theta go together: features, and the true θ.")
+    chosen = [specs.instance(text) for text in instances]
+    if arms is not None and theta is not None:
+        chosen.append(read_instance(arms, numbers(theta, "--theta")))
+    if not chosen:
+        chosen = [specs.instance("soare(5, 0.1)"), specs.instance("canonical(5, 0.5)")]
+    study = Study(
+        explorers,
+        chosen,
+        seeds=seeds,
+        max_pulls=max_pulls,
+        world=world,
+        problem={"noise_scale": noise_scale, "epsilon": epsilon, "delta": delta},
+    )
+    conduct(study, jobs=jobs, out=out, resume=resume, plot=plot, json=json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@jobs
+@out
+@resume
+@plot
+@as_json
+def simulate(
+    file: str, jobs: int, out: str | None, resume: bool, plot: str | None, json: bool
+) -> None:
+    """Run the study that FILE describes.
+
+    FILE is TOML, for example:
+
+    \b
+    seeds = 20
+    max_pulls = 1_000_000
+    world = "gaussian"
+    explorers = ["lingape", "xy-static(design=greedy)"]
+    instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0.5, 0]}]
+    [problem]
+    delta = 0.05
+
+    explorers may also be a table of labels and explorers. Rows go to --out, by default to the name
+    of FILE with the ending .jsonl.
+    """
+    from ..study import read_study
+
+    conduct(
+        read_study(file),
+        jobs=jobs,
+        out=out or str(Path(file).with_suffix(".jsonl")),
+        resume=resume,
+        plot=plot,
+        json=json,
+    )
+
+
+def conduct(
+    study: "Study", *, jobs: int, out: str | None, resume: bool, plot: str | None, json: bool
+) -> None:
+    """Run a study, with a progress display, and print what came of it."""
+    if resume and out is None:
+        raise click.UsageError("--resume needs --out: the file to go on with.")
+    done = 0
+    try:
+        with live_line("starting", quiet=json) as show:
+
+            def progress(tally: Any) -> None:
+                nonlocal done
+                done = tally.done
+                if show is not None:
+                    show(str(tally))
+
+            results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
+    except KeyboardInterrupt:
+        kept = "" if out is None else f" Their rows are in {out}; --resume goes on with them."
+        click.echo(f"Stopped after {done} of {len(study)} runs.{kept}", err=True)
+        sys.exit(130)
+    if json:
+        click.echo(
+            jsonlib.dumps(
+                {
+                    "header": study.header(),
+                    "summary": [asdict(cell) for cell in results.summary()],
+                    "rows": [asdict(row) for row in results.rows],
+                }
+            )
+        )
+    else:
+        click.echo(results.table())
+        if out is not None:
+            click.echo(f"\nRows: {out}")
+    if plot is not None:
+        draw(results, plot, quiet=json)
+
+
+def draw(results: "Results", path: str, *, quiet: bool) -> None:
+    """Draw the stopping times."""
+    from .. import plots
+
+    figure = plots.stopping_times(results.rows, lower_bounds=results.lower_bounds)
+    for written in plots.save(figure, path):
+        if not quiet:
+            click.echo(f"Plot: {written}")

@@ -1,0 +1,45 @@
+"""Error rates from counts of errors."""
+
+import math
+from collections.abc import Callable
+
+from .errors import InvalidArgument
+
+
+def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Return an interval that holds the error rate with at least this confidence, exactly.
+
+    >>> low, high = clopper_pearson(0, 100)
+    >>> low, round(high, 4)
+    (0.0, 0.0362)
+    """
+    if not 0 <= errors <= runs or runs < 1:
+        raise InvalidArgument(f"errors must be from 0 to the number of runs; got {errors}/{runs}.")
+    if not 0 < confidence < 1:
+        raise InvalidArgument(f"confidence must lie strictly between 0 and 1; got {confidence!r}.")
+    tail = (1 - confidence) / 2
+    low = 0.0 if errors == 0 else _root(lambda p: 1 - _at_most(errors - 1, runs, p), tail)
+    high = 1.0 if errors == runs else _root(lambda p: -_at_most(errors, runs, p), -tail)
+    return low, high
+
+
+def _at_most(errors: int, runs: int, p: float) -> float:
+    """Return the probability of at most this many errors."""
+    a, b = math.log(p), math.log1p(-p)
+    whole = math.lgamma(runs + 1)
+    return math.fsum(
+        math.exp(whole - math.lgamma(k + 1) - math.lgamma(runs - k + 1) + k * a + (runs - k) * b)
+        for k in range(errors + 1)
+    )
+
+
+def _root(rising: Callable[[float], float], level: float) -> float:
+    """Return where a rising function reaches a level."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if rising(middle) < level:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

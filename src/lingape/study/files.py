@@ -1,0 +1,68 @@
+"""Studies and instances from files."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..environments import Gaussian, Instance
+from ..errors import InvalidArgument
+from ..tables import read_arms
+from .study import Study
+
+_KEYS = ("explorers", "instances", "seeds", "max_pulls", "world", "problem")
+
+
+def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
+    """Return the arms in a file, with a θ, as an instance that has the file's name."""
+    _, features = read_arms(path)
+    world = Gaussian(features, list(theta))  # which checks them
+    return Instance(Path(path).name, np.array(world.arms), np.array(world.theta))
+
+
+def read_study(path: str | Path) -> Study:
+    """Return the study that a TOML file describes; see `lingape simulate --help`."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        raise InvalidArgument(f"{path} cannot be read as TOML: {reason}.") from reason
+    unknown = [key for key in data if key not in _KEYS]
+    if unknown:
+        raise InvalidArgument(
+            f"{path} must have only {', '.join(_KEYS)}; got {', '.join(unknown)}."
+        )
+    for key in ("explorers", "instances"):
+        if key not in data:
+            raise InvalidArgument(f"{path} must name its {key}, such as {_EXAMPLES[key]}.")
+    explorers, instances = data.pop("explorers"), data.pop("instances")
+    for text in explorers.values() if isinstance(explorers, Mapping) else explorers:
+        if not isinstance(text, str):
+            raise InvalidArgument(
+                f"Explorers in {path} must be texts, such as {_EXAMPLES['explorers']}; "
+                f"got {text!r}."
+            )
+    if isinstance(instances, Mapping):  # one, in a table of its own
+        instances = [instances]
+    return Study(explorers, [_instance(item, path) for item in instances], **data)
+
+
+_EXAMPLES = {
+    "explorers": 'explorers = ["lingape", "xy-static(design=greedy)"]',
+    "instances": 'instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0]}]',
+}
+
+
+def _instance(item: Any, path: Path) -> Instance | str:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Mapping) and set(item) == {"arms", "theta"}:
+        # Files are named relative to the one that names them.
+        return read_instance(path.parent / str(item["arms"]), item["theta"])
+    raise InvalidArgument(
+        f"Instances in {path} must be texts, or arms with a theta, such as "
+        f"{_EXAMPLES['instances']}; got {item!r}."
+    )

@@ -1,0 +1,128 @@
+"""What a study's rows say."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..complexity import characteristic_time
+from ..environments import Instance
+from ..errors import InvalidArgument, MissingExtra
+from ..rates import clopper_pearson
+from .rows import Row
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from .study import Study
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One explorer on one instance."""
+
+    explorer: str
+    instance: str
+    runs: int
+    unfinished: int  # runs that the limit ended: the mean is then too small
+    mean: float  # pulls
+    standard_error: float | None  # of the mean; None for a single run
+    errors: int  # runs that settled on an arm worse than the best by more than ε
+    error_rate: float
+    error_low: float  # Clopper–Pearson, 95 %
+    error_high: float
+    lower_bound: float | None  # no algorithm needs less on average; Gaussian noise, ε = 0
+    ratio: float | None  # mean / lower_bound
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The rows of a study."""
+
+    study: "Study"
+    rows: list[Row]
+
+    def summary(self) -> list[Summary]:
+        """Return one Summary for each explorer on each instance."""
+        cells: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            cells.setdefault((row.explorer, row.instance), []).append(row)
+        return [self._summarised(*cell, rows) for cell, rows in cells.items()]
+
+    def _summarised(self, explorer: str, instance: str, rows: list[Row]) -> Summary:
+        pulls = np.array([row.pulls for row in rows], dtype=np.float64)
+        errors = sum(row.settled and not row.correct for row in rows)
+        low, high = clopper_pearson(errors, len(rows))
+        least = self.lower_bounds[instance]
+        several = len(rows) > 1
+        return Summary(
+            explorer=explorer,
+            instance=instance,
+            runs=len(rows),
+            unfinished=sum(not row.settled for row in rows),
+            mean=float(pulls.mean()),
+            standard_error=float(pulls.std(ddof=1) / np.sqrt(len(rows))) if several else None,
+            errors=errors,
+            error_rate=errors / len(rows),
+            error_low=low,
+            error_high=high,
+            lower_bound=least,
+            ratio=None if least is None else float(pulls.mean()) / least,
+        )
+
+    @cached_property
+    def lower_bounds(self) -> dict[str, float | None]:
+        """The samples that no algorithm can do without, where there is such a bound."""
+        return {name: self._lower_bound(value) for name, value in self.study.instances.items()}
+
+    def _lower_bound(self, instance: Instance) -> float | None:
+        problem = self.study.posed(instance)
+        if self.study.world != "gaussian" or problem.epsilon > 0:
+            return None
+        try:
+            time = characteristic_time(problem, instance.theta, tolerance=1e-4)
+        except InvalidArgument:  # ties: nobody can stop
+            return None
+        return time.samples(problem.delta)
+
+    def table(self) -> str:
+        """Return the summary as a Markdown table."""
+        lines = [
+            "| explorer | instance | runs | mean pulls | ± s.e. | × lower bound | errors (95 %) |",
+            "|---|---|---:|---:|---:|---:|---|",
+        ]
+        for cell in self.summary():
+            mean = f"{'≥ ' if cell.unfinished else ''}{cell.mean:,.0f}"
+            error = "" if cell.standard_error is None else f"{cell.standard_error:,.0f}"
+            ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
+            rate = f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"
+            lines.append(
+                f"| {cell.explorer} | {cell.instance} | {cell.runs} | {mean} | {error} | {ratio} "
+                f"| {rate} |"
+            )
+        cut = sum(cell.unfinished for cell in self.summary())
+        if cut:
+            lines += ["", f"{cut} runs were stopped at {self.study.max_pulls:,} pulls (≥)."]
+        return "\n".join(lines)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return the rows as a pandas table."""
+        try:
+            import pandas
+        except ImportError as reason:
+            raise MissingExtra(_advice("pandas")) from reason
+        return pandas.DataFrame([asdict(row) for row in self.rows])
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Return the rows as a polars table."""
+        try:
+            import polars
+        except ImportError as reason:
+            raise MissingExtra(_advice("polars")) from reason
+        return polars.DataFrame([asdict(row) | {"counts": list(row.counts)} for row in self.rows])
+
+
+def _advice(package: str) -> str:
+    return f"This table needs {package}, which is not installed: pip install {package}."

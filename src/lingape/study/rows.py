@@ -1,0 +1,105 @@
+"""What came of each run, and files of it."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidState
+from ..runs import Ending
+
+FORMAT, VERSION = "lingape study", 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of one run."""
+
+    explorer: str
+    instance: str
+    seed: int
+    arm: int
+    correct: bool
+    pulls: int
+    counts: tuple[int, ...]
+    ending: str
+    seconds: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether it ended by itself."""
+        return self.ending == Ending.SETTLED.value
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Which run of a study this is."""
+        return self.explorer, self.instance, self.seed
+
+
+class RowLog:
+    """A file of rows: a header and then one row a line, each written when its run ends."""
+
+    def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
+        self.rows: list[Row] = []
+        if path.exists() and path.stat().st_size:
+            if not resume:
+                raise InvalidState(
+                    f"{path} exists. Go on with it (resume), or write to another file."
+                )
+            self.rows, whole = self.read(path, header)
+            with path.open("r+b") as file:
+                file.truncate(whole)  # a line cut short by a crash
+        self._file = path.open("ab")
+        if not self.rows and not path.stat().st_size:
+            self._write(header)
+
+    @staticmethod
+    def read(path: Path, header: dict[str, Any]) -> tuple[list[Row], int]:
+        """Return the rows of a file and the number of bytes that are whole lines."""
+        try:
+            data = path.read_bytes()
+        except OSError as reason:
+            raise InvalidState(f"{path} cannot be read: {reason.strerror}.") from reason
+        whole = data.rfind(b"\n") + 1
+        lines = data[:whole].splitlines()
+        try:
+            first = json.loads(lines[0])
+            same = first["format"] == FORMAT and first["version"] == VERSION
+            if not same:
+                raise InvalidState(
+                    f"{path} must be a file of {FORMAT} {VERSION}; got {first['format']!r} "
+                    f"{first['version']!r}."
+                )
+            stranger = [k for k, v in header["study"].items() if first["study"].get(k) != v]
+            if stranger:
+                raise InvalidState(
+                    f"{path} holds another study, with other {', '.join(stranger)}. Go on with "
+                    "the study that it was written by, or write to another file."
+                )
+        except (IndexError, KeyError, TypeError, ValueError) as reason:
+            if isinstance(reason, InvalidState):
+                raise
+            raise InvalidState(f"{path} is not a file of study rows.") from reason
+        rows = []
+        for number, line in enumerate(lines[1:], start=2):
+            try:
+                data_of = json.loads(line)
+                rows.append(Row(**data_of | {"counts": tuple(data_of["counts"])}))
+            except (KeyError, TypeError, ValueError) as reason:
+                raise InvalidState(
+                    f"Line {number} of {path} is damaged: {reason!r}. Restore an undamaged copy, "
+                    "or remove that line to make its run again."
+                ) from reason
+        return rows, whole
+
+    def append(self, row: Row) -> None:
+        """Write a row."""
+        self._write(asdict(row))
+
+    def _write(self, data: dict[str, Any]) -> None:
+        self._file.write(json.dumps(data).encode() + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

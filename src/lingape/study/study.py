@@ -1,0 +1,279 @@
+"""Explorers × instances × seeds, side by side."""
+
+import hashlib
+import platform
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .. import specs
+from ..environments import ENVIRONMENTS, Environment, Instance
+from ..errors import InvalidArgument, LingapeError, MissingExtra
+from ..explorers import Explorer
+from ..problem import Problem
+from ..runs import MAX_PULLS, run
+from .clock import Clock, Tally
+from .results import Results
+from .rows import FORMAT, VERSION, Row, RowLog
+
+# What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
+Builder: TypeAlias = Callable[..., Explorer] | str
+
+
+class Study:
+    """Explorers × instances × seeds.
+
+    explorers: by label, or a list of them. Each is a class such as LinGapE, a function that
+        takes a problem (and `theta`, if it is a yardstick) and returns an explorer, or a text
+        such as "xy-static(design=greedy)".
+    instances: Instances, or texts such as "soare(5, 0.1)".
+    seeds: how many, or which.
+    world: what pays: "gaussian", with standard deviation R, or "signed" for ±1.
+    problem: settings of every problem: delta, epsilon, noise_scale (R), norm_bound (S, the length
+        of θ unless given).
+
+    All explorers meet the same noise: that of the n-th pull depends on the instance's name and the
+    seed, not on who pulls. So results depend neither on the number and order of workers nor on
+    what else is in the study.
+
+    >>> study = Study(["lingape", "uniform"], ["canonical(3, 1.0)"], seeds=5)
+    >>> [row.explorer for row in study.run(jobs=1).rows][::5]
+    ['lingape', 'uniform']
+    """
+
+    def __init__(
+        self,
+        explorers: Mapping[str, Builder] | Iterable[Builder],
+        instances: Iterable[Instance | str],
+        *,
+        seeds: int | Iterable[int] = 10,
+        max_pulls: int = MAX_PULLS,
+        world: str = "gaussian",
+        problem: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.explorers = _labelled(explorers)
+        self.instances = _named(instances)
+        self.seeds = _seeds(seeds)
+        self.max_pulls, self.world, self.problem = max_pulls, world, dict(problem or {})
+        if world not in ENVIRONMENTS:
+            raise InvalidArgument(
+                f"world must be one of {', '.join(ENVIRONMENTS)}; got {world!r}."
+            )
+        for instance in self.instances.values():  # find mistakes before the first run
+            self.posed(instance), self.environment(instance)
+
+    def posed(self, instance: Instance) -> Problem:
+        """Return the problem that explorers are given for an instance."""
+        try:
+            return instance.problem(**self.problem)
+        except TypeError as reason:
+            raise InvalidArgument(
+                "Settings of a problem are delta, epsilon, noise_scale and norm_bound; got "
+                f"{', '.join(self.problem)}."
+            ) from reason
+
+    def environment(self, instance: Instance) -> Environment:
+        """Return the world in which runs on an instance take place."""
+        if self.world == "gaussian":
+            return instance.gaussian(scale=self.posed(instance).noise_scale)
+        kind: Callable[..., Environment] = ENVIRONMENTS[self.world]
+        return kind(instance.arms, instance.theta)
+
+    def noise(self, instance: str, seed: int) -> np.random.SeedSequence:
+        """Return the seed of a run's noise: run(..., seed=this) plays the run again."""
+        return np.random.SeedSequence(seed, spawn_key=(zlib.crc32(instance.encode()),))
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        return len(self.explorers) * len(self.instances) * len(self.seeds)
+
+    def run(
+        self,
+        *,
+        jobs: int = -1,
+        path: str | Path | None = None,
+        resume: bool = False,
+        progress: Callable[[Tally], None] | None = None,
+    ) -> "Results":
+        """Make all runs and return what came of them.
+
+        jobs: processes side by side; -1 for one per core. They are joblib's: under
+            `joblib.parallel_config("dask")` and the like the runs go to that cluster.
+        path: a file of JSON lines to which each row is written when its run ends.
+        resume: go on with the file at `path`: runs that are in it are not made again.
+        progress: called after every run.
+
+        Ctrl-C stops it; rows that are finished are in the file.
+        """
+        log = None if path is None else RowLog(Path(path), self.header(), resume=resume)
+        rows = {} if log is None else {row.key: row for row in log.rows}
+        tasks = [task for task in self._tasks() if task not in rows]
+        clock = Clock(len(self), list(rows.values()), tasks)
+        try:
+            for row in _side_by_side([partial(self.play, *task) for task in tasks], jobs):
+                rows[row.key] = row
+                if log is not None:
+                    log.append(row)
+                if progress is not None:
+                    progress(clock.tick(row))
+        finally:
+            if log is not None:
+                log.close()
+        return Results(self, [rows[task] for task in self._in_order()])
+
+    def read(self, path: str | Path) -> "Results":
+        """Return the rows that are in a file so far."""
+        rows = {row.key: row for row in RowLog.read(Path(path), self.header())[0]}
+        return Results(self, [rows[task] for task in self._in_order() if task in rows])
+
+    def play(self, explorer: str, instance: str, seed: int) -> Row:
+        """Make one run."""
+        where = self.instances[instance]
+        try:
+            made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
+            result = run(
+                made,
+                self.environment(where),
+                seed=self.noise(instance, seed),
+                max_pulls=self.max_pulls,
+            )
+        except LingapeError as error:
+            error.add_note(f"This was {explorer} on {instance} with seed {seed}.")
+            raise
+        return Row(
+            explorer=explorer,
+            instance=instance,
+            seed=seed,
+            arm=result.arm,
+            correct=result.correct,
+            pulls=result.pulls,
+            counts=tuple(result.counts.tolist()),
+            ending=result.ending.value,
+            seconds=result.seconds,
+        )
+
+    def header(self) -> dict[str, Any]:
+        """Return what a file of rows says first: the study, and what it ran on."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "study": {
+                "explorers": {label: _told(build) for label, build in self.explorers.items()},
+                "instances": {name: _digest(value) for name, value in self.instances.items()},
+                "seeds": list(self.seeds),
+                "max_pulls": self.max_pulls,
+                "world": self.world,
+                "problem": {name: _told(value) for name, value in self.problem.items()},
+            },
+            "ran_on": _versions(),
+        }
+
+    def _in_order(self) -> Iterator[tuple[str, str, int]]:
+        for explorer in self.explorers:
+            for instance in self.instances:
+                for seed in self.seeds:
+                    yield explorer, instance, seed
+
+    def _tasks(self) -> list[tuple[str, str, int]]:
+        """Return the runs, seed by seed, so that a study cut short has some of each."""
+        return sorted(self._in_order(), key=lambda task: self.seeds.index(task[2]))
+
+
+def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
+    """Yield what the tasks return, as they end."""
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0:
+        raise InvalidArgument(f"jobs must be a whole number of processes, or -1; got {jobs!r}.")
+    try:
+        import joblib
+    except ImportError as reason:
+        if jobs > 1:
+            raise MissingExtra(
+                "Runs side by side need joblib: pip install 'lingape[sim]', or use jobs=1."
+            ) from reason
+        jobs = 1
+    if jobs == 1:
+        yield from (task() for task in tasks)
+        return
+    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    yield from parallel(joblib.delayed(task)() for task in tasks)
+
+
+def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str, Any]:
+    if isinstance(explorers, str):
+        explorers = [explorers]
+    if not isinstance(explorers, Mapping):
+        listed = list(explorers)
+        labels = [_told(build) for build in listed]
+        if len(set(labels)) < len(labels):
+            raise InvalidArgument(
+                f"Explorers in a list need different names; got {', '.join(labels)}. Pass a "
+                "mapping from labels to explorers."
+            )
+        explorers = dict(zip(labels, listed, strict=True))
+    if not explorers:
+        raise InvalidArgument("A study needs an explorer; got none.")
+    return {
+        label: specs.Recipe.read(build) if isinstance(build, str) else build
+        for label, build in explorers.items()
+    }
+
+
+def _named(instances: Iterable[Instance | str]) -> dict[str, Instance]:
+    if isinstance(instances, str | Instance):
+        instances = [instances]
+    found: dict[str, Instance] = {}
+    for item in instances:
+        instance = specs.instance(item) if isinstance(item, str) else item
+        if instance.name in found:
+            raise InvalidArgument(f"Instances need different names; two are {instance.name!r}.")
+        found[instance.name] = instance
+    if not found:
+        raise InvalidArgument("A study needs an instance; got none.")
+    return found
+
+
+def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    try:
+        listed = range(seeds) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+    except (TypeError, ValueError):
+        listed = ()
+    if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
+        raise InvalidArgument(
+            f"seeds must be a number of seeds, or different whole numbers from 0; got {seeds!r}."
+        )
+    return tuple(listed)
+
+
+def _told(part: Any) -> Any:
+    """Return a part of a study in words."""
+    if isinstance(part, specs.Recipe):
+        return part.text
+    if isinstance(part, partial):
+        settings = [*map(repr, part.args), *(f"{k}={v!r}" for k, v in part.keywords.items())]
+        return f"{_told(part.func)}({', '.join(settings)})"
+    if isinstance(part, str | int | float):
+        return part
+    return getattr(part, "__qualname__", repr(part))
+
+
+def _digest(instance: Instance) -> str:
+    """Return a digest of an instance's numbers."""
+    numbers = hashlib.sha256()
+    for part in (instance.arms, instance.theta):
+        numbers.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
+    return numbers.hexdigest()[:16]
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("lingape", "numpy", "numba"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
