@@ -26,7 +26,7 @@ from .book import (
     rebuild,
 )
 from .compiling import compiled, inlined
-from .picks import Mixes, greedy, most_behind, reward, steepest, track
+from .picks import Mixes, greedy, most_behind, progress, reward, steepest, track
 from .world import CompiledWorld
 
 # Kinds of bound.
@@ -254,8 +254,10 @@ def _glide(
     """
     counts, sums, means, shares = book.counts, book.sums, book.means, arena.shares
     judged = arena.truth if len(arena.truth) else means
-    row, twins, reaches = book.row_of[leader], arena.twins, book.c
+    row, twins, reaches, turns = book.row_of[leader], arena.twins, book.c, book.scores
     moves = 0.0 if len(arena.truth) else 1.0
+    kind, mu, scale = world.kind, world.means, world.scale
+    left = until - book.clock[PULLS]
     slack, usual = math.inf, 0.0  # slack in units of ‖y‖
     for k in range(len(counts)):
         reaches[k] = math.sqrt(book.variances[k])
@@ -270,10 +272,12 @@ def _glide(
     if slack < WORTHWHILE * usual * (moves * arena.noise_scale + radius * usual):
         return 0
     pulls, moved, shrunk = 0, 0.0, 0.0
-    while moves * moved + radius * shrunk < slack and book.clock[PULLS] + pulls < until:
-        arm = most_behind(counts, shares)
-        paid = reward(world.kind, world.means[arm], world.scale, rng)
+    progress(counts, shares, turns)
+    while moves * moved + radius * shrunk < slack and pulls < left:
+        arm = most_behind(turns)
+        paid = reward(kind, mu[arm], scale, rng)
         counts[arm] += 1
+        turns[arm] = counts[arm] / shares[arm]
         sums[arm] += paid
         pulls += 1
         reach = reaches[arm]
@@ -396,7 +400,8 @@ def advance(
             wider = variances[leader] > variances[rival] * (1.0 + 1e-9)
             arm = leader if wider else rival
         elif pull == SHARES:
-            arm = most_behind(counts, arena.shares)
+            progress(counts, arena.shares, c)
+            arm = most_behind(c)
         elif pull == ONE_BY_ONE:
             arm = steepest(cross, gap_variance, variances, arena.active, scores, c)
         elif pull == TRACKING:

@@ -19,7 +19,7 @@ from .book import PULLS, REBUILD_AT, Arena, Book, rebuild
 from .compiling import compiled
 from .lane import arena_of, book_of
 from .lingape import absorb_first
-from .picks import longest_of, most_behind, reward, steepest
+from .picks import longest_of, most_behind, progress, reward, steepest
 from .world import CompiledWorld
 
 
@@ -47,19 +47,17 @@ class Phased(Protocol):
 
 
 @compiled
-def _next(counts: IntArray, shares: FloatArray) -> int:
-    """Return the next arm of a plan that pulls each arm once before it follows its shares."""
-    for k in range(len(counts)):
-        if counts[k] == 0:
-            return k
-    return most_behind(counts, shares)
-
-
-@compiled
 def _follow(counts: IntArray, shares: FloatArray, pulls: int) -> None:
-    """Count the next pulls of a plan."""
+    """Count the next pulls of a plan that pulls each arm once before it follows its shares."""
+    turns = np.empty(len(counts))
+    for k in range(len(counts)):
+        if pulls > 0 and counts[k] == 0:
+            counts[k], pulls = 1, pulls - 1
+    progress(counts, shares, turns)
     for _ in range(pulls):
-        counts[_next(counts, shares)] += 1
+        arm = most_behind(turns)
+        counts[arm] += 1
+        turns[arm] = counts[arm] / shares[arm]
 
 
 @compiled
@@ -71,11 +69,18 @@ def _draw(
     rng: np.random.Generator,
     pulls: int,
 ) -> None:
-    """Make the next pulls of a plan."""
+    """Make the next pulls of such a plan."""
+    kind, mu, scale, turns = world.kind, world.means, world.scale, np.empty(len(counts))
+    for k in range(len(counts)):
+        if pulls > 0 and counts[k] == 0:
+            counts[k], pulls = 1, pulls - 1
+            sums[k] += reward(kind, mu[k], scale, rng)
+    progress(counts, shares, turns)
     for _ in range(pulls):
-        arm = _next(counts, shares)
+        arm = most_behind(turns)
         counts[arm] += 1
-        sums[arm] += reward(world.kind, world.means[arm], world.scale, rng)
+        turns[arm] = counts[arm] / shares[arm]
+        sums[arm] += reward(kind, mu[arm], scale, rng)
 
 
 @compiled

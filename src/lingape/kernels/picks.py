@@ -60,14 +60,22 @@ def track(mixes: Mixes, counts: IntArray, leader: int, rival: int) -> int:
 
 
 @compiled
-def most_behind(counts: IntArray, shares: FloatArray) -> int:
-    """Return the arm furthest behind its share (plans.Proportions)."""
-    least = math.inf
+def progress(counts: IntArray, shares: FloatArray, turns: FloatArray) -> None:
+    """Write how far each arm is with its share; infinitely far if it has none."""
     for k in range(len(counts)):
-        if shares[k] > 0.0:
-            least = min(least, counts[k] / shares[k])
+        turns[k] = counts[k] / shares[k] if shares[k] > 0.0 else math.inf
+
+
+@inlined
+def most_behind(turns: FloatArray) -> int:
+    """Return the arm furthest behind its share (plans.Proportions), from their progress."""
+    least = turns[0]
+    for k in range(1, len(turns)):
+        if turns[k] < least:
+            least = turns[k]
+    least += PULL * least
     k = 0
-    while shares[k] == 0.0 or counts[k] / shares[k] > least + PULL * least:
+    while turns[k] > least:
         k += 1
     return k
 

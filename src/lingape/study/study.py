@@ -199,8 +199,15 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
     if jobs == 1:
         yield from (task() for task in tasks)
         return
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from parallel(joblib.delayed(task)() for task in tasks)
+    calls = [joblib.delayed(task)() for task in tasks]
+    try:
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    except ValueError:  # Ray's backend hands results over only when all are there
+        some = 8 * joblib.effective_n_jobs(jobs)
+        for start in range(0, len(calls), some):
+            yield from joblib.Parallel(n_jobs=jobs)(calls[start : start + some])
+    else:
+        yield from parallel(calls)
 
 
 def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str, Any]:
