@@ -27,6 +27,7 @@ from lingape import (
 from lingape.arrays import IntArray
 from lingape.paper import TABLE_1
 from lingape.paper.settings import BOUND as PAPER
+from lingape.provenance import provenance
 from lingape.pulls import PullRule, greedy
 
 DELTA = 0.05
@@ -234,7 +235,7 @@ def main() -> None:
         for row in rows
     ]
     print(record.table(["tied instance", "bound", "false", "rate", "95 % limit"], cells))
-    print(record.provenance())
+    print(provenance())
 
 
 if __name__ == "__main__":

@@ -1,36 +1,12 @@
 """Write results with what is needed to judge them: commit, machine, versions."""
 
 import json
-import platform
-import subprocess
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lingape.provenance import provenance
+
 RESULTS = Path(__file__).parent / "results"
-
-
-def provenance() -> dict[str, Any]:
-    """Return the commit, the processor and the versions that produced a result."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True
-    ).stdout.strip()
-    return {
-        "commit": commit or "unknown",
-        "processor": _processor(),
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "numba": version("numba"),
-    }
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> Path:

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks import record, yardsticks
 from lingape import Bound, Instance, LinGapE, Mixture, SelfNormalized, Tracking, run, soare, sphere
+from lingape.provenance import provenance
 from lingape.pulls import PullRule, greedy
 
 PAPER = SelfNormalized(comparisons="K^2")
@@ -141,7 +142,7 @@ def main() -> None:
         )
         lines.append([row["what"], f"{row['nanoseconds']:,.0f} ns", "; ".join(ratios)])
     print(record.table(["one round", "time", "that is"], lines))
-    print(f"\n{record.provenance()}\nwritten to {record.write('speed', rows)}")
+    print(f"\n{provenance()}\nwritten to {record.write('speed', rows)}")
 
 
 if __name__ == "__main__":

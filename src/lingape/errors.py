@@ -7,10 +7,12 @@ LingapeError
 ├── InvalidBound       (ValueError)    the bound does not fit the explorer or the problem
 ├── InvalidEnvironment (ValueError)    a simulated world that cannot be
 ├── InvalidState       (ValueError)    a saved state that does not hold together
+├── InvalidData        (ValueError)    a data file that is damaged or of another kind
 ├── InvalidArgument    (ValueError)    any other argument outside its range
 ├── IllConditioned     (ArithmeticError) numbers too far apart in size to compute with
 ├── DesignFailed       (RuntimeError)  a design problem was not solved to its tolerance
 ├── ExplorationOver    (RuntimeError)  the answer is known; there is nothing left to ask
+├── MissingData        (RuntimeError)  data that could not be downloaded
 └── MissingExtra       (ImportError)   an optional dependency is not installed
 
 Messages say the rule, the value that broke it, and the way out.
@@ -45,6 +47,10 @@ class InvalidState(LingapeError, ValueError):
     """The saved state is damaged, or was saved by something else."""
 
 
+class InvalidData(LingapeError, ValueError):
+    """The data file is damaged, or in another format."""
+
+
 class InvalidArgument(LingapeError, ValueError):
     """An argument lies outside its range."""
 
@@ -59,6 +65,10 @@ class DesignFailed(LingapeError, RuntimeError):
 
 class ExplorationOver(LingapeError, RuntimeError):
     """The explorer is done: it has an answer and no further question."""
+
+
+class MissingData(LingapeError, RuntimeError):
+    """The data are not here and could not be downloaded."""
 
 
 class MissingExtra(LingapeError, ImportError):

@@ -11,6 +11,9 @@ from ..errors import LingapeError
 from .compare import compare, simulate
 from .complexity import complexity
 from .demo import demo
+from .find import find
+from .plan import plan
+from .reproduce import reproduce
 
 
 class _Group(click.Group):
@@ -28,5 +31,5 @@ def main() -> None:
     """Find the best of many options in the fewest noisy trials, with a guarantee."""
 
 
-for command in (demo, compare, simulate, complexity):
+for command in (demo, find, plan, compare, simulate, reproduce, complexity):
     main.add_command(command)

@@ -1,21 +1,43 @@
-"""The settings of the paper's experiments (Section 7.1), as its authors ran them."""
+"""The settings of the paper's experiments (Section 7), as its authors ran them."""
 
-from ..bounds import SelfNormalized
+from functools import partial
+from typing import Any
+
+from ..bounds import FixedDesign, Mixture, SelfNormalized
 from ..environments import Instance
-from ..explorers import LinGapE
+from ..explorers import LinGapE, XYAdaptive, XYOracle, XYStatic
 from ..problem import Problem
-from ..pulls import PullRule, greedy
+from ..pulls import PullRule, Tracking, greedy
 
 NORM_BOUND = 2.0  # S; not given in the text, hard-coded by the authors
 RIDGE = 1.0  # λ
 BOUND = SelfNormalized(comparisons="K^2")  # the appendix's and the authors' reading of (3)
+PRINTED = FixedDesign("printed", comparisons="K^2")  # Proposition 1 in the authors' code
+ORACLE = FixedDesign("printed", comparisons="K")  # and in that of their oracle
+
+SYNTHETIC: dict[str, Any] = {
+    "noise_scale": 1.0,
+    "norm_bound": NORM_BOUND,
+    "epsilon": 0.0,
+    "delta": 0.05,
+}
+
+lingape = partial(LinGapE, bound=BOUND, ridge=RIDGE)
+lingape_tracking = partial(LinGapE, bound=BOUND, ridge=RIDGE, pull=Tracking())
+xy_static = partial(XYStatic, bound=PRINTED)
+xy_adaptive = partial(XYAdaptive, bound=PRINTED, monotone=False)  # discarded arms may come back
+xy_oracle = partial(XYOracle, bound=ORACLE, ridge=RIDGE)
+
+# The same with bounds that are correct and tight, for comparison.
+lingape_tight = partial(LinGapE, bound=Mixture())
+xy_oracle_corrected = partial(XYOracle, bound=FixedDesign(comparisons="K"))
 
 
 def synthetic_problem(instance: Instance) -> Problem:
     """Return the problem as posed in the synthetic experiments: R = 1, S = 2, ε = 0, δ = 0.05."""
-    return instance.problem(norm_bound=NORM_BOUND, noise_scale=1.0, epsilon=0.0, delta=0.05)
+    return instance.problem(**SYNTHETIC)
 
 
 def paper_lingape(problem: Problem, *, pull: PullRule = greedy) -> LinGapE:
     """Return LinGapE as in the paper."""
-    return LinGapE(problem, bound=BOUND, pull=pull, ridge=RIDGE)
+    return lingape(problem, pull=pull)

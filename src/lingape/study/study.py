@@ -1,11 +1,9 @@
 """Explorers × instances × seeds, side by side."""
 
 import hashlib
-import platform
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +14,7 @@ from ..environments import ENVIRONMENTS, Environment, Instance
 from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
 from ..problem import Problem
+from ..provenance import provenance
 from ..runs import MAX_PULLS, run
 from .clock import Clock, Tally
 from .results import Results
@@ -170,7 +169,7 @@ class Study:
                 "world": self.world,
                 "problem": {name: _told(value) for name, value in self.problem.items()},
             },
-            "ran_on": _versions(),
+            "ran_on": provenance(),
         }
 
     def _in_order(self) -> Iterator[tuple[str, str, int]]:
@@ -274,13 +273,3 @@ def _digest(instance: Instance) -> str:
     for part in (instance.arms, instance.theta):
         numbers.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
     return numbers.hexdigest()[:16]
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("lingape", "numpy", "numba"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -1,0 +1,165 @@
+"""lingape plan: what will it cost, before any pull?"""
+
+import json as jsonlib
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import as_json
+from .showing import live_line
+
+if TYPE_CHECKING:
+    from ..forecast import Cost
+
+
+@click.command()
+@click.argument("arms", type=click.Path(exists=True, dir_okay=False))
+@click.option("--gap", type=float, help="Suppose the best arm leads by this: the least to matter.")
+@click.option(
+    "--prior-scale",
+    type=float,
+    help="Or suppose θ Gaussian: the standard deviation of each of its weights.",
+)
+@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
+@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
+@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@click.option(
+    "-e",
+    "--explorer",
+    "explorers",
+    multiple=True,
+    default=("lingape", "lingape(bound=self-normalized)", "xy-static", "uniform"),
+    show_default=True,
+    help="An explorer, such as 'lingape(bound=worst-case)'. May be repeated.",
+)
+@click.option(
+    "--draws", type=click.IntRange(min=1), default=50, show_default=True, help="How many θ."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--max-pulls", default=1_000_000, show_default=True, help="The limit of a run.")
+@click.option(
+    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    help="Where to draw, as NAME.png and NAME.svg.  [default: the name of ARMS, with .plan]",
+)
+@as_json
+def plan(
+    arms: str,
+    gap: float | None,
+    prior_scale: float | None,
+    noise_scale: float,
+    epsilon: float,
+    delta: float,
+    explorers: tuple[str, ...],
+    draws: int,
+    seed: int,
+    max_pulls: int,
+    jobs: int,
+    plot: str | None,
+    json: bool,
+) -> None:
+    """Simulate how many pulls a search will take, for θ as you suppose it to be.
+
+    ARMS is a CSV, Parquet or NPY file with one row of features per arm.
+
+    \b
+    lingape plan arms.csv --gap 0.1 --noise-scale 0.5
+    lingape plan arms.csv --prior-scale 1 -e lingape -e 'lingape(pull=tracking)'
+    """
+    from .. import forecast as planning
+    from ..problem import Problem
+    from ..tables import read_arms
+
+    if (gap is None) == (prior_scale is None):
+        raise click.UsageError(
+            "Say what you suppose of θ: --gap (the least that matters) or --prior-scale."
+        )
+    names, features = read_arms(arms)
+    problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
+    if gap is not None:
+        supposed = f"the best arm leads by {gap:g}"
+        instances = planning.from_gap(problem, gap=gap, draws=draws, seed=seed)
+    else:
+        assert prior_scale is not None
+        supposed = f"the weights in θ are Gaussian with standard deviation {prior_scale:g}"
+        instances = planning.from_prior(problem, scale=prior_scale, draws=draws, seed=seed)
+    try:
+        with live_line("starting", quiet=json) as show:
+            found = planning.forecast(
+                problem,
+                explorers,
+                instances,
+                max_pulls=max_pulls,
+                jobs=jobs,
+                progress=None if show is None else lambda tally: show(str(tally)),
+            )
+    except KeyboardInterrupt:
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    costs = found.costs()
+    files = _draw(found.samples(), plot or Path(arms).stem + ".plan", supposed)
+    if json:
+        click.echo(
+            jsonlib.dumps(
+                {
+                    "supposed": supposed,
+                    "draws": draws,
+                    "max_pulls": max_pulls,
+                    "costs": [_as_data(cost) for cost in costs],
+                    "files": files,
+                },
+                indent=2,
+            )
+        )
+        return
+    click.echo(
+        f"If {supposed} (R = {noise_scale:g}, δ = {delta:g}, ε = {epsilon:g}; {draws} draws):\n"
+    )
+    click.echo(_table(costs, max_pulls))
+    for file in files:
+        click.echo(f"Plot: {file}")
+
+
+def _table(costs: "list[Cost]", max_pulls: int) -> str:
+    width = max(len("pulls needed"), *(len(cost.explorer) for cost in costs))
+    levels = list(costs[0].quantiles)
+    heads = [f"{level:.0%} of cases" for level in levels]
+    lines = [f"{'pulls needed':<{width}}  " + "  ".join(f"{head:>13}" for head in heads)]
+    for cost in costs:
+        cells = [
+            f"{value:,.0f}" if math.isfinite(value) else f"> {max_pulls:,}"
+            for value in cost.quantiles.values()
+        ]
+        lines.append(f"{cost.explorer:<{width}}  " + "  ".join(f"{cell:>13}" for cell in cells))
+    return "\n".join([*lines, ""])
+
+
+def _as_data(cost: "Cost") -> dict[str, object]:
+    return {
+        "explorer": cost.explorer,
+        "quantiles": {
+            f"{level:g}": value if math.isfinite(value) else None
+            for level, value in cost.quantiles.items()
+        },
+        "mean": cost.mean,
+        "settled": cost.settled,
+        "wrong": cost.wrong,
+    }
+
+
+def _draw(samples: dict[str, list[float]], path: str, supposed: str) -> list[str]:
+    from .. import plots
+    from ..errors import MissingExtra
+
+    try:
+        figure = plots.distribution(samples, xlabel=f"pulls until settled, if {supposed}")
+    except MissingExtra as reason:
+        click.echo(f"No plot: {reason}", err=True)
+        return []
+    return [str(file) for file in plots.save(figure, path)]

@@ -1,0 +1,101 @@
+"""lingape reproduce: the paper's tables and figures."""
+
+import json as jsonlib
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from .options import as_json
+from .showing import live_line
+
+NAMES = ("table1", "figure1", "figure2", "figure3")
+
+
+@click.command()
+@click.argument("name", type=click.Choice([*NAMES, "all"]))
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Runs of each kind; the paper has ten.",
+)
+@click.option(
+    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
+)
+@click.option("--quick", is_flag=True, help="Two runs on fewer instances: does it work here?")
+@click.option(
+    "--r6a",
+    type=click.Path(exists=True, dir_okay=False),
+    multiple=True,
+    help="Yahoo's R6A log for figure3, plain or gzip. May be repeated. Else MovieLens, from pip.",
+)
+@click.option("--synthetic", is_flag=True, help="Make up a log for figure3: needs no network.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    default="reproduction",
+    show_default=True,
+    help="The folder to write to.",
+)
+@as_json
+def reproduce(
+    name: str,
+    repeats: int,
+    jobs: int,
+    quick: bool,
+    r6a: tuple[str, ...],
+    synthetic: bool,
+    out: str,
+    json: bool,
+) -> None:
+    """Reproduce a table or figure of the paper, or all of them.
+
+    Writes the figure (PNG and SVG), every run (CSV) and a page (Markdown) with our numbers beside
+    the paper's and what became of its claims.
+    """
+    from ..paper import EXPERIMENTS, Options
+
+    if r6a and synthetic:
+        raise click.UsageError("--r6a and --synthetic: say which of the two to use.")
+    logs = (_made_up(Path(out)),) if synthetic else tuple(map(Path, r6a))
+    pages = []
+    for wanted in NAMES if name == "all" else (name,):
+        begun = time.perf_counter()
+        with live_line(f"{wanted}: starting", quiet=json) as show:
+            options = Options(
+                repeats=repeats,
+                jobs=jobs,
+                quick=quick,
+                tell=show,
+                r6a=logs or None,
+            )
+            try:
+                page = EXPERIMENTS[wanted](options)
+            except KeyboardInterrupt:
+                click.echo(f"Stopped in {wanted}; what was finished is in {out}.", err=True)
+                sys.exit(130)
+        given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
+        command = f"lingape reproduce {wanted} --repeats {repeats}{given}"
+        files = page.write(Path(out), command)
+        pages.append(page.to_dict() | {"files": [str(file) for file in files]})
+        if not json:
+            click.echo(f"\n{page.title}  ({time.perf_counter() - begun:.0f} s)")
+            for claim in page.claims:
+                verdict = "holds" if claim.holds else "DOES NOT HOLD"
+                click.echo(f"- {claim.says}: {verdict}; {claim.by}")
+            click.echo(f"Page: {files[0]}")
+    if json:
+        click.echo(jsonlib.dumps(pages, indent=2))
+
+
+def _made_up(folder: Path) -> Path:
+    """Write a log in R6A's format, with made-up visits."""
+    from ..paper.r6a import write_synthetic_r6a
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "synthetic-r6a.gz"
+    write_synthetic_r6a(path, lines=100_000, seed=0)
+    return path

@@ -1,0 +1,148 @@
+"""What a reproduction writes: a figure, the rows as CSV, and a page of claims."""
+
+import csv
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..provenance import stamp
+from ..study import Row, Study, Tally
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to reproduce.
+
+    repeats: runs of each kind; the paper's ten.
+    jobs: processes side by side.
+    quick: fewer runs on fewer instances, to see that it works.
+    tell: told in words how far it has come.
+    r6a: Yahoo's log, for Figure 3; MovieLens stands in for it if None.
+    """
+
+    repeats: int = 10
+    jobs: int = -1
+    quick: bool = False
+    tell: Callable[[str], None] | None = None
+    r6a: tuple[Path, ...] | None = None
+
+    def rows_of(self, study: Study, title: str) -> list[Row]:
+        """Run a study."""
+
+        def progress(tally: Tally) -> None:
+            if self.tell is not None:
+                self.tell(f"{title}: {tally}")
+
+        return study.run(jobs=self.jobs, progress=progress).rows
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper's Section 7, and whether it came out."""
+
+    says: str
+    holds: bool
+    by: str  # how much, in numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A table or figure of the paper, reproduced."""
+
+    name: str
+    title: str
+    about: str
+    table: list[list[str]]  # the first row is the heading
+    claims: list[Claim]
+    rows: list[dict[str, Any]]  # for the CSV: every run
+    draw: "Callable[[], Figure]"
+    notes: list[str] = field(default_factory=list)
+
+    def markdown(self, command: str) -> str:
+        """Return the page as Markdown."""
+        lines = [f"# {self.title}", "", self.about, "", f"![{self.title}]({self.name}.png)", ""]
+        lines += markdown_table(self.table)
+        lines += ["", "## What the paper says of it", ""]
+        for claim in self.claims:
+            verdict = "**holds**" if claim.holds else "**does not hold**"
+            lines.append(f"- {claim.says} — {verdict}: {claim.by}")
+        if self.notes:
+            lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
+        lines += [
+            "",
+            f"(`{command}`, {stamp()}; every run is in [{self.name}.csv]({self.name}.csv))",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def write(self, folder: Path, command: str) -> list[Path]:
+        """Write figure, CSV and page into a folder, and return the files."""
+        from .. import plots
+
+        folder.mkdir(parents=True, exist_ok=True)
+        table, page = folder / f"{self.name}.csv", folder / f"{self.name}.md"
+        with table.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
+            writer.writeheader()
+            writer.writerows(self.rows)
+        page.write_text(self.markdown(command), encoding="utf-8")
+        return [page, table, *plots.save(self.draw(), folder / self.name)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "table": self.table,
+            "claims": [vars(claim) for claim in self.claims],
+            "notes": self.notes,
+        }
+
+
+def markdown_table(table: list[list[str]]) -> list[str]:
+    """Return the lines of a Markdown table; all columns but the first are numbers."""
+    heading, *body = table
+    marks = ["---", *["---:"] * (len(heading) - 1)]
+    return ["| " + " | ".join(cells) + " |" for cells in (heading, marks, *body)]
+
+
+def as_csv(rows: Iterable[Row], **columns: Callable[[Row], Any]) -> list[dict[str, Any]]:
+    """Return rows for the CSV, with columns of an experiment's own."""
+    return [
+        {name: value(row) for name, value in columns.items()}
+        | {
+            "explorer": row.explorer,
+            "instance": row.instance,
+            "seed": row.seed,
+            "arm": row.arm,
+            "correct": row.correct,
+            "pulls": row.pulls,
+            "ending": row.ending,
+            "counts": " ".join(map(str, row.counts)),
+        }
+        for row in rows
+    ]
+
+
+def mean(rows: Iterable[Row], explorer: str, instance: str | None = None) -> float:
+    """Return the mean pulls of an explorer, on one instance or all."""
+    pulls = [
+        row.pulls for row in rows if row.explorer == explorer and instance in (None, row.instance)
+    ]
+    return sum(pulls) / len(pulls)
+
+
+def wrong(rows: Iterable[Row]) -> str:
+    """Return a sentence on how many runs ended on a wrong arm."""
+    listed = list(rows)
+    errors = [row for row in listed if row.settled and not row.correct]
+    cut = sum(not row.settled for row in listed)
+    by = ", ".join(sorted({f"{row.explorer} on {row.instance}" for row in errors}))
+    return (
+        f"{len(errors)} of {len(listed)} runs ended on a wrong arm"
+        + (f" ({by})" if by else "")
+        + (f"; {cut} were stopped at the limit." if cut else ".")
+    )

@@ -1,0 +1,50 @@
+"""What results were made with: commit, machine, versions."""
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+def provenance() -> dict[str, str]:
+    """Return the commit (in a checkout), the processor and the versions in use."""
+    found = {"processor": _processor(), "python": platform.python_version()}
+    for package in ("lingape", "numpy", "numba"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    if commit := _commit():
+        found["commit"] = commit
+    return found
+
+
+def stamp() -> str:
+    """Return the same as a phrase."""
+    found = provenance()
+    commit = found.pop("commit", None)
+    start = f"lingape {found.pop('lingape', '')}" + (f" at {commit}" if commit else "")
+    processor = found.pop("processor")
+    return ", ".join([start, processor, *(f"{name} {value}" for name, value in found.items())])
+
+
+def _commit() -> str | None:
+    """Return the commit of the checkout that this file is tracked in."""
+    here = Path(__file__)
+    try:
+        known = ["git", "ls-files", "--error-unmatch", here.name]
+        subprocess.run(known, cwd=here.parent, capture_output=True, check=True)
+        describe = ["git", "describe", "--always", "--dirty"]
+        said = subprocess.run(describe, cwd=here.parent, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.stdout.strip() or None
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,82 @@
+"""Watch a run: how the closest contest changes from the first pulls to the last."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .environments import Environment
+from .errors import InvalidArgument
+from .explorers import Contest, Explorer
+from .problem import Problem
+from .runs import MAX_PULLS, Lane, Result, Seed, play, run
+
+
+class Moment(NamedTuple):
+    """The closest contest after so many pulls."""
+
+    pulls: int
+    leader: int
+    rival: int
+    margin: float  # B(t): how much better than the leader the rival may be, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A run as it went.
+
+    There is no moment before arms can be compared, and none at all of explorers that have no
+    contest between arms (XYAdaptive, which judges at the end of a phase).
+    """
+
+    problem: Problem
+    moments: tuple[Moment, ...]
+    result: Result
+
+
+def trace(
+    explorer: Explorer,
+    environment: Environment,
+    *,
+    seed: Seed = 0,
+    max_pulls: int = MAX_PULLS,
+    points: int = 200,
+    lane: Lane = "auto",
+) -> Trace:
+    """Play a run and note the closest contest now and then, and at the end.
+
+    points: at how many pull counts to look, at most. They are spread evenly in the logarithm from
+        the first pulls to `max_pulls`, so that a run which ends early has fewer: set `max_pulls`
+        to somewhat more than you expect.
+    seed, max_pulls, lane: as for `run`. The run is played in pieces. In the plain lane it is the
+        run of that seed, pull for pull. In the compiled lane each piece starts with fresh caches,
+        which in time leads to other pulls: as good a run, but it may end sooner or later.
+
+    >>> from lingape import LinGapE, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain")
+    >>> seen.moments[-1].pulls == seen.result.pulls
+    True
+    """
+    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 1:
+        raise InvalidArgument(f"points must be a whole number from 1; got {points!r}.")
+    play(explorer, environment, seed=seed, max_pulls=max_pulls)  # checks, and pulls nothing yet
+    rng = np.random.default_rng(seed)
+    moments: list[Moment] = []
+    spent, seconds = 0, 0.0
+    for stop in _stops(len(explorer.problem), max_pulls, points):
+        result = run(explorer, environment, seed=rng, max_pulls=stop - spent, lane=lane)
+        spent, seconds = stop, seconds + result.seconds
+        contest: Contest | None = getattr(explorer, "contest", None)
+        if contest is not None:
+            moments.append(Moment(result.pulls, *contest))
+        if explorer.done:
+            break
+    return Trace(explorer.problem, tuple(moments), replace(result, seconds=seconds))
+
+
+def _stops(first: int, last: int, points: int) -> list[int]:
+    """Return up to `points` numbers of pulls, evenly spread in the logarithm, with `last`."""
+    spread = np.geomspace(min(first, last), last, points).round().astype(np.int64)
+    spread[-1] = last
+    return [int(stop) for stop in np.unique(spread)]
