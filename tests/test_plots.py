@@ -33,6 +33,7 @@ from matplotlib.collections import LineCollection, PathCollection  # noqa: E402
 from matplotlib.colors import to_rgba  # noqa: E402
 
 from lingape import plots  # noqa: E402
+from lingape.plots import arms, style  # noqa: E402
 
 EASY = canonical(3, 1.0)
 
@@ -164,7 +165,7 @@ class TestStoppingCurve:
         reported = {"XYStatic": {2.0: 80.0, 1.0: 30.0}, "Oracle": {1.0: 5.0}}
         figure = plots.stopping_curve(ROWS, self.PLACES, xlabel="angle", reported=reported)
         (axes,) = figure.axes
-        grey = [line for line in axes.lines if line.get_color() == plots.GREY]
+        grey = [line for line in axes.lines if line.get_color() == style.GREY]
         assert [list(line.get_ydata()) for line in grey] == [[30, 80], [5]]
         ours = next(bar for bar in axes.containers if bar.lines[0].get_ydata()[0] == 500)
         assert grey[0].get_marker() == ours.lines[0].get_marker()
@@ -246,7 +247,7 @@ class TestMargin:
         problem = sphere(12, 4).problem()
         figure = plots.margin(Trace(problem, tuple(moments), result))
         rows = [t.get_text() for t in figure.axes[1].get_yticklabels()]
-        assert len(rows) == plots.MOST_CONTESTS + 1
+        assert len(rows) == arms.MOST_CONTESTS + 1
         assert rows[0] == "arm 3 leads arm 0"  # the longest-lived
         assert rows[-1] == "others"
         assert labels(figure)[-1] == "stopped at the limit"
@@ -328,7 +329,7 @@ class TestIntervals:
         explorer = told(LinGapE(instance.problem()), instance.gaussian(), 300)
         figure = plots.intervals(explorer)
         (axes,) = figure.axes
-        assert len(axes.get_yticklabels()) == plots.MOST_ARMS
+        assert len(axes.get_yticklabels()) == arms.MOST_ARMS
         uppers = [upper for _, _, upper in self.drawn(axes).values()]
         assert uppers == sorted(uppers, reverse=True)
         assert "15 more arms: at" in axes.get_xlabel()
@@ -426,7 +427,7 @@ def test_the_style_of_others_is_neither_used_nor_changed(tmp_path):
     [(0, "0"), (1, "1"), (20_000, "20,000"), (1e6, "10⁶"), (5e6, "5·10⁶"), (0.5, "")],
 )
 def test_counts_in_words(value, text):
-    assert plots._count(value) == text
+    assert style.counted(value) == text
 
 
 @pytest.mark.parametrize(
@@ -434,7 +435,7 @@ def test_counts_in_words(value, text):
     [(0, "0"), (-2, "−2"), (0.25, "0.25"), (0.001, "0.001"), (3e-4, "3·10⁻⁴"), (1e-7, "10⁻⁷")],
 )
 def test_margins_in_words(value, text):
-    assert plots._signed(value) == text
+    assert style.signed(value) == text
 
 
 def test_dollars_are_no_formulas(tmp_path):
@@ -446,13 +447,13 @@ def test_dollars_are_no_formulas(tmp_path):
 
 
 def test_colours_are_read_by_all():
-    assert len({to_rgba(colour) for colour in plots.COLOURS}) == len(plots.COLOURS)
+    assert len({to_rgba(colour) for colour in style.COLOURS}) == len(style.COLOURS)
 
 
 def test_long_names_keep_both_ends():
     first, second = (f"experiment of November, variant {k}" for k in "12")
-    assert plots._short(first) != plots._short(second)
-    assert len(plots._short(first)) <= 24
+    assert style.short(first) != style.short(second)
+    assert len(style.short(first)) <= 24
 
 
 def test_without_matplotlib(monkeypatch):

@@ -82,7 +82,7 @@ def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list
     rng = np.random.default_rng(seed)
     found: list[Instance] = []
     while len(found) < draws:
-        theta: FloatArray = rng.standard_normal(problem.arms.shape[1])
+        theta: FloatArray = rng.standard_normal((problem.arms.shape[1],))
         least = _lead(problem, theta)
         if least > 1e-9 * float(np.abs(problem.arms @ theta).max()):
             found.append(_supposed(problem, theta * (size / least), len(found)))

@@ -1,7 +1,8 @@
 """Introduce an explorer to a simulated world, and see what comes of it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -71,7 +72,7 @@ def play(
     max_pulls: int = MAX_PULLS,
 ) -> Iterator[Step]:
     """Let the explorer pull until it is done or `max_pulls` are spent, one Step at a time."""
-    _check(explorer, environment, max_pulls)
+    check_run(explorer, environment, max_pulls)
     return _steps(explorer, environment, _generator(seed), max_pulls)
 
 
@@ -95,6 +96,7 @@ def run(
     max_pulls: int = MAX_PULLS,
     lane: Lane = "auto",
     progress: Progress | None = None,
+    moments: Iterable[int] | None = None,
 ) -> Result:
     """Let the explorer pull until it is done or `max_pulls` are spent.
 
@@ -104,26 +106,26 @@ def run(
 
     lane: "compiled" simulates in compiled code, a thousand times faster; "auto" does so where
         explorer and environment have such a lane and numba is installed; "plain" asks and tells.
-    progress: called now and then with the explorer and the pulls so far.
+    progress: called with the explorer and the pulls so far, a few times a second and at the end.
+    moments: numbers of pulls, rising, at which to call it instead. It changes no pull.
 
     >>> from lingape import LinGapE, canonical
     >>> instance = canonical(3, gap=1.0)
     >>> run(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain").arm
     0
     """
-    _check(explorer, environment, max_pulls)
+    check_run(explorer, environment, max_pulls)
     rng = _generator(seed)
     start = time.perf_counter()
     before = int(explorer.counts.sum())
     fast = _compiled_lane(explorer, environment, lane)
+    watch = _Watch(progress, moments)
     if fast is not None:
-        _race(*fast, rng, before + max_pulls, progress)
+        _race(*fast, rng, before + max_pulls, watch)
     else:
-        last = start
         for step in play(explorer, environment, seed=rng, max_pulls=max_pulls):
-            if progress is not None and (now := time.perf_counter()) - last > PATIENCE:
-                progress(explorer, before + step.number)
-                last = now
+            if watch.due(before + step.number) and not explorer.done:
+                watch.call(explorer, before + step.number)
     counts = explorer.counts
     if progress is not None:
         progress(explorer, int(counts.sum()))
@@ -140,6 +142,33 @@ def run(
         seconds=time.perf_counter() - start,
         lane="plain" if fast is None else "compiled",
     )
+
+
+class _Watch:
+    """When to call progress: at given moments, or a few times a second."""
+
+    def __init__(self, progress: Progress | None, moments: Iterable[int] | None) -> None:
+        self._progress = progress
+        self._moments = None if moments is None or progress is None else deque(moments)
+        self._last = time.perf_counter()
+
+    def next_moment(self, pulls: int, otherwise: int) -> int:
+        while self._moments and self._moments[0] <= pulls:
+            self._moments.popleft()
+        return self._moments[0] if self._moments else otherwise
+
+    def due(self, pulls: int) -> bool:
+        if self._progress is None:
+            return False
+        if self._moments is not None:
+            return bool(self._moments) and pulls == self._moments[0]
+        return time.perf_counter() - self._last > PATIENCE
+
+    def call(self, explorer: Explorer, pulls: int) -> None:
+        assert self._progress is not None
+        self._progress(explorer, pulls)
+        self._last = time.perf_counter()
+        self.next_moment(pulls, pulls)
 
 
 class CompiledRun(Protocol):
@@ -162,7 +191,8 @@ class Compilable(Protocol):
     def adopt(self, lane: CompiledRun) -> None: ...
 
 
-def _check(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
+def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
+    """Raise unless the explorer can be played in this world, for so many pulls."""
     if not hasattr(environment, "means") or not hasattr(environment, "pull"):
         raise InvalidEnvironment(
             f"{type(environment).__name__} is no world to pull arms in. Of an instance, use "
@@ -223,15 +253,16 @@ def _race(
     world: CompiledWorld,
     rng: np.random.Generator,
     limit: int,
-    progress: Progress | None,
+    watch: _Watch,
 ) -> None:
     stride = 1_000
     while not race.settled and race.pulls < limit:
         begun = time.perf_counter()
-        race.advance(world, rng, min(limit, race.pulls + stride))
+        until = min(limit, race.pulls + stride)
+        race.advance(world, rng, min(until, watch.next_moment(race.pulls, until)))
         taken = time.perf_counter() - begun
         stride = int(stride * min(10.0, max(0.1, PATIENCE / max(taken, 1e-9)))) + 1
-        if progress is not None and not race.settled:
+        if not race.settled and watch.due(race.pulls):
             explorer.adopt(race)
-            progress(explorer, race.pulls)  # type: ignore[arg-type]
+            watch.call(explorer, race.pulls)  # type: ignore[arg-type]
     explorer.adopt(race)

@@ -1,6 +1,6 @@
 """Watch a run: how the closest contest changes from the first pulls to the last."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from .environments import Environment
 from .errors import InvalidArgument
 from .explorers import Contest, Explorer
 from .problem import Problem
-from .runs import MAX_PULLS, Lane, Result, Seed, play, run
+from .runs import MAX_PULLS, Lane, Result, Seed, check_run, run
 
 
 class Moment(NamedTuple):
@@ -48,9 +48,7 @@ def trace(
     points: at how many pull counts to look, at most. They are spread evenly in the logarithm from
         the first pulls to `max_pulls`, so that a run which ends early has fewer: set `max_pulls`
         to somewhat more than you expect.
-    seed, max_pulls, lane: as for `run`. The run is played in pieces. In the plain lane it is the
-        run of that seed, pull for pull. In the compiled lane each piece starts with fresh caches,
-        which in time leads to other pulls: as good a run, but it may end sooner or later.
+    seed, max_pulls, lane: as for `run`; looking changes no pull.
 
     >>> from lingape import LinGapE, canonical
     >>> instance = canonical(3, gap=1.0)
@@ -60,19 +58,25 @@ def trace(
     """
     if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 1:
         raise InvalidArgument(f"points must be a whole number from 1; got {points!r}.")
-    play(explorer, environment, seed=seed, max_pulls=max_pulls)  # checks, and pulls nothing yet
-    rng = np.random.default_rng(seed)
+    check_run(explorer, environment, max_pulls)
     moments: list[Moment] = []
-    spent, seconds = 0, 0.0
-    for stop in _stops(len(explorer.problem), max_pulls, points):
-        result = run(explorer, environment, seed=rng, max_pulls=stop - spent, lane=lane)
-        spent, seconds = stop, seconds + result.seconds
-        contest: Contest | None = getattr(explorer, "contest", None)
-        if contest is not None:
-            moments.append(Moment(result.pulls, *contest))
-        if explorer.done:
-            break
-    return Trace(explorer.problem, tuple(moments), replace(result, seconds=seconds))
+
+    def look(watched: Explorer, pulls: int) -> None:
+        contest: Contest | None = getattr(watched, "contest", None)
+        if contest is not None and (not moments or moments[-1].pulls < pulls):
+            moments.append(Moment(pulls, *contest))
+
+    before = int(explorer.counts.sum())
+    result = run(
+        explorer,
+        environment,
+        seed=seed,
+        max_pulls=max_pulls,
+        lane=lane,
+        progress=look,
+        moments=[before + stop for stop in _stops(len(explorer.problem), max_pulls, points)],
+    )
+    return Trace(explorer.problem, tuple(moments), result)
 
 
 def _stops(first: int, last: int, points: int) -> list[int]:

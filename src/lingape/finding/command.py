@@ -1,0 +1,222 @@
+"""A command that pulls an arm and prints the reward."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Self
+
+from ..errors import InvalidArgument
+from ..explorers.skeleton import checked_reward
+from ..problem import LARGEST, Problem
+
+PLACEHOLDER = re.compile(r"\{(arm|name|features)\}")
+QUOTED = re.compile(r"""\\.|('[^']*'|"(?:\\.|[^"\\])*")""", re.S)
+TAIL = 65_536  # bytes at the end of a command's output that are looked at
+SLICE = 0.2  # seconds between looks at the clock and at Stop
+GRACE = 1.0  # seconds between asking a command to end and killing it
+
+
+@dataclass
+class Stop:
+    """A request to stop: 1 after the pull under way, 2 now. Signal handlers set it."""
+
+    level: int = 0
+
+    @property
+    def soon(self) -> bool:
+        return self.level >= 1
+
+    @property
+    def now(self) -> bool:
+        return self.level >= 2
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """Which rewards there can be, and the noise scale that follows.
+
+    scale: R, for rewards of any size.
+    low, high: for bounded ones; then R is half the range.
+    binary: only 0 and 1.
+
+    >>> Rewards.bounded(0, 10).scale
+    5.0
+    """
+
+    scale: float
+    low: float = -LARGEST
+    high: float = LARGEST
+    binary: bool = False
+
+    @classmethod
+    def bounded(cls, low: float, high: float) -> Self:
+        if not -LARGEST <= low < high <= LARGEST:
+            raise InvalidArgument(
+                f"Bounded rewards need a lowest value below the highest; got {low:g} and {high:g}."
+            )
+        return cls((high - low) / 2, float(low), float(high))
+
+    @classmethod
+    def zero_or_one(cls) -> Self:
+        return cls(0.5, 0.0, 1.0, binary=True)
+
+    def allow(self, reward: float) -> bool:
+        """Whether a reward is one of these."""
+        return reward in (0, 1) if self.binary else self.low <= reward <= self.high
+
+    def __str__(self) -> str:
+        if self.binary:
+            return "0 or 1"
+        if self.high == LARGEST:
+            return "any number"
+        return f"from {self.low!r} to {self.high!r}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt gave no reward."""
+
+    what: str  # goes on after "the command"
+    output: str = ""  # the last line that it wrote
+    exit: int | None = None
+    outside: float | None = None  # a reward outside the range promised
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.output}" if self.output else self.what
+
+
+@dataclass(frozen=True)
+class Command:
+    """The user's command, run once per pull.
+
+    template: a shell command. {arm}, {name} and {features} stand for the arm's number, its name
+        and its features; other braces are left alone. The environment has LINGAPE_ARM,
+        LINGAPE_NAME, LINGAPE_FEATURES and LINGAPE_PULL, the number of the pull.
+    timeout: seconds after which a run is killed and counts as failed.
+
+    >>> Command("measure {name} | awk '{print $1}'").shell_text(3)
+    'measure "$LINGAPE_NAME" | awk \\'{print $1}\\''
+    """
+
+    template: str
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if os.name != "posix":
+            raise InvalidArgument("Commands are run by a POSIX shell, and this system has none.")
+        if not PLACEHOLDER.search(self.template) and "LINGAPE_" not in self.template:
+            raise InvalidArgument(
+                "The command must say which arm to pull, or every arm runs the same; got "
+                f'{self.template!r}. Put {{arm}}, {{name}}, {{features}} or "$LINGAPE_ARM" in it.'
+            )
+        for quoted in QUOTED.finditer(self.template):
+            inside = PLACEHOLDER.search((quoted[1] or "").replace("{arm}", ""))
+            if inside:
+                raise InvalidArgument(
+                    f"{inside[0]} must stand outside quotes, because it brings its own; the "
+                    f'command has {quoted[0]}. Take it out of them, or use "$LINGAPE_'
+                    f'{inside[1].upper()}".'
+                )
+        if self.timeout is not None and not self.timeout > 0:
+            raise InvalidArgument(f"timeout must be above 0 seconds; got {self.timeout:g}.")
+
+    def shell_text(self, arm: int) -> str:
+        """Return what the shell is given.
+
+        Names and features come as quoted variables, so that no name, whatever it contains, is
+        ever read as shell code.
+        """
+
+        def text(match: re.Match[str]) -> str:
+            return str(arm) if match[1] == "arm" else f'"$LINGAPE_{match[1].upper()}"'
+
+        return PLACEHOLDER.sub(text, self.template)
+
+    def run(self, problem: Problem, arm: int, number: int, stop: Stop) -> float | Failure:
+        """Return the number on the last line that the command prints, or why there is none."""
+        environment = os.environ | {
+            "LINGAPE_ARM": str(arm),
+            "LINGAPE_NAME": problem.name(arm),
+            "LINGAPE_FEATURES": " ".join(map(repr, problem.arms[arm].tolist())),
+            "LINGAPE_PULL": str(number),
+        }
+        try:
+            code, cut_short, printed, complaint = self._run(arm, environment, stop)
+        except (OSError, ValueError) as reason:  # such as a name with a null byte
+            return Failure(f"could not be run ({reason})")
+        if cut_short is not None:
+            return Failure(cut_short, complaint or printed)
+        if code:
+            how = f"ended with exit status {code}" if code > 0 else f"died of signal {-code}"
+            return Failure(how, complaint or printed, code)
+        if not printed:
+            return Failure("printed nothing, where its last line must be a number", complaint)
+        try:
+            return checked_reward(float(printed))
+        except ValueError:  # also InvalidReward
+            return Failure("must print a finite number as its last line, but printed", printed)
+
+    def _run(
+        self, arm: int, environment: dict[str, str], stop: Stop
+    ) -> tuple[int, str | None, str, str]:
+        """Return the exit status, why it was cut short, and the last lines of its outputs."""
+        # Files, not pipes: what the command leaves running may keep them open.
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(
+                self.shell_text(arm),
+                shell=True,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for us, and we kill all of it
+            )
+            try:
+                cut_short = self._wait(process, stop)
+            finally:
+                if process.poll() is None:
+                    _kill(process)
+            return process.returncode or 0, cut_short, _last_line(out), _last_line(err)
+
+    def _wait(self, process: "subprocess.Popen[bytes]", stop: Stop) -> str | None:
+        """Wait for the end; return why it has to be brought about, if so."""
+        begun = time.monotonic()
+        while True:
+            rest = SLICE
+            if self.timeout is not None:
+                rest = min(rest, max(0.0, begun + self.timeout - time.monotonic()))
+            try:
+                process.wait(rest)
+                return None
+            except subprocess.TimeoutExpired:
+                if stop.now:
+                    return "was stopped by a signal to lingape"
+                if rest < SLICE and time.monotonic() >= begun + (self.timeout or 0.0):
+                    return f"took more than {self.timeout:g} seconds"
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a command and all it started: first asked, then made to."""
+    end = time.monotonic() + GRACE
+    with suppress(ProcessLookupError, PermissionError):  # nobody left; the latter on macOS
+        os.killpg(process.pid, signal.SIGTERM)
+        while time.monotonic() < end:
+            process.poll()
+            os.killpg(process.pid, 0)
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+
+
+def _last_line(file: IO[bytes]) -> str:
+    """Return the last line that is not blank."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - TAIL))
+    lines = file.read(TAIL).decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,306 @@
+"""How long did runs take?"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray
+from ..errors import InvalidArgument
+from ..runs import Ending
+from .style import (
+    GREY,
+    WIDTH,
+    Look,
+    as_numbers,
+    count_axis,
+    key_of,
+    line_key,
+    middle_of,
+    new_panel,
+    plain,
+    put_legend,
+    slant,
+    styled,
+    width_for,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RESAMPLES = 2_000
+
+
+class Row(Protocol):
+    """What came of one run of a study."""
+
+    @property
+    def explorer(self) -> str: ...
+    @property
+    def instance(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def pulls(self) -> int: ...
+    @property
+    def ending(self) -> str:
+        """The word "settled", or anything else for a run that was stopped before."""
+        ...
+
+
+@styled
+def stopping_times(
+    rows: Iterable[Row],
+    *,
+    log: bool = True,
+    lower_bounds: Mapping[str, float | None] | None = None,
+) -> "Figure":
+    """Draw the pulls of every run, side by side for each instance, with their means.
+
+    The bars are 95 % bootstrap intervals for the mean. Runs that were stopped at the limit are
+    hollow; a mean over any of them is hollow too, and can only be too small.
+
+    lower_bounds: for each instance the samples that no algorithm can do without on average, or
+        None where that is not known.
+    """
+    groups = _grouped(rows)
+    explorers = _in_order(name for name, _ in groups)
+    instances = _in_order(name for _, name in groups)
+    figure, axes = new_panel(width_for(1.5 + 0.45 * len(explorers) * len(instances)), 3.6)
+    step = 0.8 / len(explorers)
+    for (explorer, instance), group in groups.items():
+        look = Look.of(explorers.index(explorer))
+        x = instances.index(instance) + step * (explorers.index(explorer) - middle_of(explorers))
+        # Spread in the order of the rows, not at random: the same data give the same figure.
+        spread = x + step * (0.4 * _sway(len(group.pulls)) - 0.35)
+        for kept, fill in ((group.settled, look.colour), (~group.settled, "none")):
+            if kept.any():
+                axes.scatter(
+                    spread[kept],
+                    group.pulls[kept],
+                    s=9,
+                    marker=look.marker,
+                    facecolors=fill,
+                    edgecolors=look.colour,
+                    linewidths=0.6,
+                    alpha=0.45 if fill != "none" else 0.9,
+                )
+        _mean(axes, x + 0.25 * step, group, look)
+    for name, samples in (lower_bounds or {}).items():
+        if name not in instances:
+            raise InvalidArgument(
+                f"lower_bounds must be about instances in the rows; got {name!r}, and there are "
+                f"{', '.join(instances)}."
+            )
+        if samples is None:
+            continue
+        x = instances.index(name)
+        axes.hlines(samples, x - 0.42, x + 0.42, colors="black", linestyles="--", linewidth=1.2)
+    axes.set_xticks(range(len(instances)), [plain(name) for name in instances])
+    axes.set_xlim(-0.6, len(instances) - 0.4)
+    count_axis(axes.yaxis, log=log)
+    axes.set_ylabel("pulls until settled\n(mean, 95 % bootstrap interval)")
+    slant(figure, axes, instances)
+    handles = [key_of(name, Look.of(i)) for i, name in enumerate(explorers)]
+    if any(samples is not None for samples in (lower_bounds or {}).values()):
+        handles.append(line_key("lower bound on the mean", color="black", linestyle="--"))
+    put_legend(figure, handles + _hollow_key(groups.values()))
+    return figure
+
+
+@styled
+def stopping_curve(
+    rows: Iterable[Row],
+    x: Mapping[str, float],
+    *,
+    xlabel: str,
+    log: bool = True,
+    reported: Mapping[str, Mapping[float, float]] | None = None,
+) -> "Figure":
+    """Draw the mean pulls of each explorer against a number that tells the instances apart.
+
+    The bars are 95 % bootstrap intervals for the mean. A mean over runs of which some were stopped
+    at the limit is hollow, and can only be too small.
+
+    x: for each instance its place on the axis.
+    reported: what others published, by label: pulls for each x. Drawn thin and grey, with the
+        marker of the explorer of the same name.
+    """
+    groups = _grouped(rows)
+    missing = [name for _, name in groups if name not in x]
+    if missing:
+        raise InvalidArgument(
+            f"x must say where each instance lies; {missing[0]!r} is not among {list(x)}."
+        )
+    explorers = _in_order(name for name, _ in groups)
+    figure, axes = new_panel(WIDTH, 3.6)
+    handles = []
+    for i, explorer in enumerate(explorers):
+        look = Look.of(i)
+        points = sorted(
+            (
+                (x[instance], group)
+                for (name, instance), group in groups.items()
+                if name == explorer
+            ),
+            key=lambda point: point[0],
+        )
+        axes.plot(
+            [place for place, _ in points],
+            [group.mean for _, group in points],
+            color=look.colour,
+            linestyle=look.line,
+            linewidth=1.4,
+        )
+        for place, group in points:
+            _mean(axes, place, group, look)
+        handles.append(key_of(explorer, look, line=True))
+    for j, (label, values) in enumerate((reported or {}).items()):
+        look = Look.of(explorers.index(label) if label in explorers else len(explorers) + j)
+        style: dict[str, Any] = dict(
+            color=GREY, linestyle=look.line, linewidth=0.8, marker=look.marker, markersize=4
+        )
+        places = sorted(values)
+        axes.plot(places, [values[place] for place in places], zorder=1.5, **style)
+        handles.append(line_key(f"{label}, reported", **style))
+    places = sorted({float(x[name]) for _, name in groups})
+    if len(places) <= 10:
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.set_xlabel(plain(xlabel))
+    count_axis(axes.yaxis, log=log)
+    axes.set_ylabel("pulls until settled\n(mean, 95 % bootstrap interval)")
+    put_legend(figure, handles + _hollow_key(groups.values()))
+    return figure
+
+
+@styled
+def distribution(
+    samples_by_label: Mapping[str, npt.ArrayLike], *, xlabel: str = "pulls until settled"
+) -> "Figure":
+    """Draw the share of runs that were settled within so many pulls.
+
+    samples_by_label: for each label the pulls of each run, `math.inf` for runs that a limit (the
+        same for all of them) stopped before: their curve stays below 100 %.
+    """
+    if not samples_by_label:
+        raise InvalidArgument("distribution needs the samples of at least one label; got none.")
+    figure, axes = new_panel(WIDTH, 3.6)
+    handles, ends = [], []
+    for i, (label, values) in enumerate(samples_by_label.items()):
+        samples = np.sort(as_numbers(values))
+        if not len(samples) or not (samples > 0).all():
+            raise InvalidArgument(
+                f"distribution needs pulls above 0, or infinity for runs that did not settle; for "
+                f"{label!r} got {values!r}."
+            )
+        look = Look.of(i)
+        finite = samples[np.isfinite(samples)]
+        share = np.arange(len(finite) + 1) / len(samples)
+        if len(finite):
+            x = np.append(finite[0], finite)
+            line = axes.step(
+                x, share, where="post", color=look.colour, linestyle=look.line, linewidth=1.4
+            )[0]
+            ends.append((line, x, share))
+        marks = [(p, samples[math.ceil(p * len(samples) - 1e-9) - 1]) for p in (0.5, 0.9)]
+        for p, n in marks:
+            if math.isfinite(n):
+                axes.plot([n], [p], marker=look.marker, color=look.colour, markersize=5.5)
+        text = ", ".join(f"{100 * p:g} % in {n:,.0f}" for p, n in marks if math.isfinite(n))
+        text = text or "most hit the limit"
+        handles.append(key_of(f"{label}: {text}", look, line=True))
+    for p in (0.5, 0.9):
+        axes.axhline(p, color=GREY, linewidth=0.6, linestyle=(0, (1, 3)))
+    axes.set_ylim(0, 1.03)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 0.9, 1], ["0", "25 %", "50 %", "75 %", "90 %", "100 %"])
+    count_axis(axes.xaxis, log=True)
+    right = axes.get_xlim()[1]
+    for line, x, share in ends:  # nothing more happens to the right of the last run
+        line.set_data(np.append(x, right), np.append(share, share[-1]))
+    axes.set_xlim(right=right)
+    axes.set_xlabel(plain(xlabel))
+    axes.set_ylabel("share of runs")
+    put_legend(figure, handles)
+    return figure
+
+
+class _Group(NamedTuple):
+    """The runs of one explorer on one instance."""
+
+    pulls: FloatArray
+    settled: npt.NDArray[np.bool_]
+
+    @property
+    def mean(self) -> float:
+        return float(self.pulls.mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The middle 95 % of the means of samples drawn from these runs with replacement."""
+        n, rng = len(self.pulls), np.random.default_rng(0)
+        means = [self.pulls[rng.integers(n, size=n)].mean() for _ in range(RESAMPLES)]
+        low, high = np.quantile(means, [0.025, 0.975])
+        return float(low), float(high)
+
+
+def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
+    """Return the runs by explorer and instance, in the order in which they come."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.explorer, row.instance), []).append(row)
+    if not found:
+        raise InvalidArgument("There must be at least one run to draw; got no rows.")
+    settled = (Ending.SETTLED, Ending.SETTLED.value)
+    return {
+        key: _Group(
+            np.array([row.pulls for row in group], dtype=np.float64),
+            np.array([row.ending in settled for row in group]),
+        )
+        for key, group in found.items()
+    }
+
+
+def _mean(axes: "Axes", x: float, group: _Group, look: Look) -> None:
+    """Draw a mean with its interval; hollow if some run was cut short."""
+    low, high = group.interval
+    axes.errorbar(
+        [x],
+        [group.mean],
+        yerr=[[max(0.0, group.mean - low)], [max(0.0, high - group.mean)]],
+        marker=look.marker,
+        color=look.colour,
+        markerfacecolor=look.colour if group.settled.all() else "white",
+        markersize=6,
+        capsize=2.5,
+        linewidth=1.2,
+        linestyle="none",
+    )
+
+
+def _hollow_key(groups: Iterable[_Group]) -> list[Any]:
+    """Return what explains hollow markers, where there are any."""
+    if all(group.settled.all() for group in groups):
+        return []
+    return [
+        line_key(
+            "hollow: hit the limit",
+            color=GREY,
+            marker="o",
+            markerfacecolor="white",
+            linestyle="none",
+            markersize=5.5,
+        )
+    ]
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _sway(n: int) -> FloatArray:
+    """Return n numbers in [0, 1) that fill it evenly, whatever n (the golden section's)."""
+    golden = (math.sqrt(5) - 1) / 2
+    return np.asarray(np.arange(1, n + 1) * golden % 1.0)
