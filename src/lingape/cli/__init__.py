@@ -3,6 +3,7 @@
 Commands import what they need when they run, so that help comes at once.
 """
 
+import errno
 from typing import Any
 
 import click
@@ -23,6 +24,11 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except LingapeError as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
+                raise
+            what = f"{error.filename} cannot be used" if error.filename else "The system refused"
+            raise click.ClickException(f"{what}: {error.strerror or error}.") from error
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,0 +1,441 @@
+"""Studies: the same rows whoever makes them, kept when cut short, summed up correctly."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+from lingape import (
+    FixedDesign,
+    LinGapE,
+    Mixture,
+    SelfNormalized,
+    Study,
+    Tracking,
+    XYOracle,
+    XYStatic,
+    canonical,
+    run,
+    soare,
+    soare_tied,
+    sphere,
+)
+from lingape.complexity import characteristic_time
+from lingape.errors import InvalidArgument, InvalidEnvironment, InvalidProblem, InvalidState
+from lingape.rates import clopper_pearson
+from lingape.specs import Recipe, instance, parse
+from lingape.study import read_instance, read_study
+
+SMALL = {
+    "explorers": {"tight": LinGapE, "static": XYStatic, "oracle": XYOracle},
+    "instances": [canonical(3, 0.8), soare(3, 0.3)],
+    "seeds": 3,
+}
+
+
+def facts(results):
+    """What of the rows does not depend on the clock."""
+    return [(*row.key, row.arm, row.pulls, row.counts, row.ending) for row in results.rows]
+
+
+def test_rows_are_those_of_single_runs():
+    study = Study(**SMALL)
+    results = study.run(jobs=1)
+    assert len(results.rows) == len(study) == 3 * 2 * 3
+    row = results.rows[4]
+    assert row.key == ("tight", "soare(3, 0.3)", 1)
+    where = soare(3, 0.3)
+    seed = study.noise("soare(3, 0.3)", 1)
+    again = run(LinGapE(where.problem()), where.gaussian(), seed=seed)
+    assert (row.arm, row.pulls, list(row.counts)) == (again.arm, again.pulls, list(again.counts))
+    assert row.correct and row.settled and row.seconds > 0
+
+
+def test_results_do_not_depend_on_workers_or_company():
+    alone = Study(**SMALL | {"instances": [soare(3, 0.3)], "seeds": [2, 1]}).run(jobs=1)
+    serial, parallel = (Study(**SMALL).run(jobs=jobs) for jobs in (1, 2))
+    assert facts(serial) == facts(parallel)
+    assert set(facts(alone)) <= set(facts(serial))
+
+
+def test_explorers_meet_the_same_noise():
+    """Two labels for one explorer have the same rows."""
+    results = Study(["lingape", "lingape(pull=greedy)"], ["canonical(3, 0.5)"], seeds=4).run(
+        jobs=1
+    )
+    half = len(results.rows) // 2
+    for one, other in zip(results.rows[:half], results.rows[half:], strict=True):
+        assert (one.seed, one.pulls, one.counts) == (other.seed, other.pulls, other.counts)
+
+
+def test_settings_reach_problem_and_world():
+    study = Study(
+        ["lingape"],
+        [canonical(3, 0.5)],
+        seeds=2,
+        world="signed",
+        problem={"delta": 0.2, "epsilon": 0.1},
+    )
+    row = study.run(jobs=1).rows[0]
+    where = canonical(3, 0.5)
+    again = run(
+        LinGapE(where.problem(delta=0.2, epsilon=0.1)),
+        where.signed(),
+        seed=study.noise(row.instance, 0),
+    )
+    assert list(row.counts) == list(again.counts)
+    noisy = Study(["lingape"], [canonical(3, 0.5)], problem={"noise_scale": 2.0})
+    assert noisy.environment(canonical(3, 0.5)).scale == 2.0
+
+
+def test_summary():
+    study = Study(
+        {"tight": LinGapE, "loose": "lingape(bound=self-normalized)"}, [canonical(3, 0.8)]
+    )
+    results = study.run(jobs=1)
+    tight, loose = results.summary()
+    pulls = np.array([row.pulls for row in results.rows[:10]])
+    least = characteristic_time(canonical(3, 0.8).problem(), canonical(3, 0.8).theta).samples(0.05)
+    assert (tight.explorer, tight.runs, tight.unfinished) == ("tight", 10, 0)
+    assert tight.mean == pulls.mean()
+    assert tight.standard_error == pytest.approx(pulls.std(ddof=1) / np.sqrt(10))
+    assert tight.errors == 0
+    assert (tight.error_low, tight.error_high) == clopper_pearson(0, 10)
+    assert tight.lower_bound == pytest.approx(least, rel=1e-3)
+    assert tight.ratio == pytest.approx(tight.mean / least, rel=1e-3)
+    assert loose.mean > tight.mean
+    assert "| tight | canonical(3, 0.8) | 10 |" in results.table()
+
+
+def test_summary_of_runs_without_an_end():
+    study = Study(["lingape"], [soare_tied(3, 0.3)], seeds=3, max_pulls=500)
+    results = study.run(jobs=1)
+    (cell,) = results.summary()
+    assert (cell.unfinished, cell.lower_bound, cell.ratio) == (3, None, None)
+    assert "≥ 500" in results.table()
+    assert "3 runs were stopped at 500 pulls" in results.table()
+
+
+def test_errors_are_counted():
+    """A run that settles on an arm worse by more than ε is an error; an unfinished one is not."""
+
+    def hasty(problem):
+        return LinGapE(
+            type(problem)(**problem.to_dict() | {"delta": 0.999999, "noise_scale": 0.01})
+        )
+
+    (cell,) = Study({"hasty": hasty}, [canonical(4, 0.3)], seeds=30).run(jobs=1).summary()
+    assert 0 < cell.errors < 30
+    assert cell.error_rate == cell.errors / 30
+
+
+def test_tables():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    results = Study(**SMALL).run(jobs=1)
+    frame, table = results.to_pandas(), results.to_polars()
+    assert isinstance(frame, pandas.DataFrame) and isinstance(table, polars.DataFrame)
+    assert frame["pulls"].tolist() == table["pulls"].to_list() == [r.pulls for r in results.rows]
+    assert [list(c) for c in frame["counts"]] == table["counts"].to_list()
+
+
+class TestFile:
+    def test_it_has_a_header_and_all_rows(self, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        study = Study(**SMALL)
+        results = study.run(jobs=1, path=path)
+        header, *rows = map(json.loads, path.read_text().splitlines())
+        assert header["study"]["seeds"] == [0, 1, 2]
+        assert header["study"]["explorers"]["oracle"] == "XYOracle"
+        assert header["ran_on"]["numpy"] == np.__version__
+        assert len(rows) == len(study)
+        assert facts(study.read(path)) == facts(results)
+
+    def test_it_is_not_overwritten(self, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        study = Study(**SMALL | {"seeds": 1})
+        study.run(jobs=1, path=path)
+        before = path.read_bytes()
+        with pytest.raises(InvalidState, match="exists"):
+            study.run(jobs=1, path=path)
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("cut", [1, 30, 500, 2000])
+    def test_resume_after_a_crash(self, tmp_path, cut):
+        path = tmp_path / "rows.jsonl"
+        study = Study(**SMALL)
+        whole = study.run(jobs=1, path=path)
+        path.write_bytes(path.read_bytes()[:-cut])
+        rows = len(study.read(path).rows)
+        ticks = []
+        again = study.run(jobs=1, path=path, resume=True, progress=ticks.append)
+        assert facts(again) == facts(whole)
+        assert [tick.done for tick in ticks] == list(range(rows + 1, len(study) + 1))
+        assert facts(study.read(path)) == facts(whole)
+
+    def test_another_study_is_refused(self, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        Study(**SMALL | {"seeds": 1}).run(jobs=1, path=path)
+        for change in ({"seeds": 2}, {"max_pulls": 7}, {"instances": [canonical(3, 0.9)]}):
+            with pytest.raises(InvalidState, match=f"other {next(iter(change))}"):
+                Study(**SMALL | {"seeds": 1} | change).run(jobs=1, path=path, resume=True)
+
+    @pytest.mark.parametrize(
+        ("damage", "words"),
+        [
+            (lambda t: "nonsense\n" + t, "not a file of study rows"),
+            (lambda t: "", "not a file"),
+            (lambda t: t.replace("lingape study", "shopping list"), "shopping list"),
+            (lambda t: t.replace('"arm"', '"leg"', 1), "Line 2"),
+        ],
+    )
+    def test_damage_is_refused(self, tmp_path, damage, words):
+        path = tmp_path / "rows.jsonl"
+        study = Study(**SMALL | {"seeds": 1})
+        study.run(jobs=1, path=path)
+        path.write_text(damage(path.read_text()))
+        with pytest.raises(InvalidState, match=words):
+            study.read(path)
+
+    def test_rows_so_far_are_kept_when_interrupted(self, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        study = Study(**SMALL)
+
+        def stop(tally):
+            if tally.done == 5:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            study.run(jobs=1, path=path, progress=stop)
+        assert len(study.read(path).rows) == 5
+        assert facts(study.run(jobs=2, path=path, resume=True)) == facts(study.run(jobs=1))
+
+
+def test_ctrl_c_on_the_command_line(tmp_path):
+    """With workers side by side: a sentence, status 130, and rows to go on with."""
+    (tmp_path / "study.toml").write_text(
+        'seeds = 400\nmax_pulls = 100_000_000\nexplorers = ["lingape"]\n'
+        'instances = ["soare(5, 0.02)"]\n'
+    )
+    command = [sys.executable, "-m", "lingape", "simulate", "study.toml", "--jobs", "2"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    rows = tmp_path / "study.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (rows.exists() and rows.read_text().count("\n") > 3):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "--resume goes on with them" in said
+    assert "Traceback" not in said
+    assert len(read_study(tmp_path / "study.toml").read(rows).rows) >= 3
+
+
+DASK = """
+import joblib
+from dask.distributed import Client, LocalCluster
+from lingape import Study
+
+def main():
+    study = Study(["lingape", "xy-static"], ["soare(3, 0.3)"], seeds=4)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with Client(cluster) as client, joblib.parallel_config(backend="dask"):
+            rows = study.run().rows
+            print(len(client.scheduler_info()["workers"]))
+    print([row.pulls for row in rows] == [row.pulls for row in study.run(jobs=1).rows])
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_on_a_dask_cluster(tmp_path):
+    pytest.importorskip("distributed")
+    script = tmp_path / "on_dask.py"
+    script.write_text(DASK)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
+    assert done.stdout.split() == ["2", "True"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"explorers": []}, "needs an explorer"),
+        ({"explorers": [LinGapE, LinGapE]}, "different names"),
+        ({"explorers": ["nonsense"]}, "No explorer is called"),
+        ({"instances": []}, "needs an instance"),
+        ({"instances": [soare(3, 0.3), "soare(3, 0.3)"]}, "different names"),
+        ({"seeds": 0}, "seeds"),
+        ({"seeds": [1, 1]}, "seeds"),
+        ({"seeds": [-1]}, "seeds"),
+        ({"seeds": "many"}, "seeds"),
+        ({"world": "flat"}, "gaussian, signed"),
+        ({"problem": {"detla": 0.1}}, "delta, epsilon"),
+    ],
+)
+def test_mistakes_are_found_before_the_first_run(change, words):
+    with pytest.raises(InvalidArgument, match=words):
+        Study(**SMALL | change)
+
+
+def test_worlds_that_cannot_be():
+    with pytest.raises(InvalidEnvironment, match="from -1 to 1"):
+        Study(["lingape"], [soare(3, 0.3)], world="signed")
+    with pytest.raises(InvalidProblem, match="delta"):
+        Study(["lingape"], [soare(3, 0.3)], problem={"delta": 2})
+    with pytest.raises(InvalidArgument, match="jobs"):
+        Study(**SMALL).run(jobs=0)
+
+
+def test_an_error_says_which_run_it_was():
+    from lingape.errors import InvalidBound
+
+    study = Study({"odd": partial(LinGapE, bound=FixedDesign())}, [soare(3, 0.3)], seeds=1)
+    with pytest.raises(InvalidBound) as caught:
+        study.run(jobs=1)
+    assert caught.value.__notes__ == ["This was odd on soare(3, 0.3) with seed 0."]
+
+
+class TestSpecs:
+    def test_parts_are_made(self):
+        recipe = Recipe.read("lingape(bound=self-normalized(comparisons=K^2), pull=tracking)")
+        where = canonical(3, 0.5)
+        explorer = recipe(where.problem(), where.theta)
+        assert explorer.bound == SelfNormalized(comparisons="K^2")
+        assert isinstance(explorer.pull, Tracking)
+        assert isinstance(Recipe.read("lingape")(where.problem(), where.theta).bound, Mixture)
+        assert Recipe.read("xy-oracle")(where.problem(), where.theta).theta_given[0] == 0.5
+
+    def test_instances_are_made(self):
+        assert np.array_equal(instance("sphere(20, d=3, seed=4)").arms, sphere(20, 3, 4).arms)
+        assert instance("outsider").name == "outsider"
+
+    def test_values(self):
+        call = parse('f(1, 2.5, true, "a, b", word, g(x=-1e3))')
+        assert call.positional[:5] == [1, 2.5, True, "a, b", "word"]
+        assert call.positional[5].settings == {"x": -1000.0}
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("lingape(", "not closed"),
+            ("lingape(bound", "not closed"),
+            ("lingape(3)", "have names"),
+            ("lingape(size=3)", "Its settings are bound, pull, ridge"),
+            ("lingape(bound=rope)", "No part is called 'rope'"),
+            ("lingape(ridge=1 2)", "comma is missing"),
+            ("lingape(ridge=1, ridge=2)", "given twice"),
+            ("lingape) x", "after its end"),
+            ("", "missing"),
+            ("3", "no name"),
+            ('lingape("', "not closed"),
+        ],
+    )
+    def test_mistakes(self, text, words):
+        with pytest.raises(InvalidArgument, match=words):
+            Recipe.read(text)
+
+
+class TestFiles:
+    def test_a_study_from_a_file(self, tmp_path):
+        (tmp_path / "arms.csv").write_text("red,1,0\nblue,0,1\n")
+        path = tmp_path / "study.toml"
+        path.write_text(
+            'seeds = [3, 5]\nmax_pulls = 1000\nworld = "signed"\n'
+            'instances = ["canonical(3, 0.5)", {arms = "arms.csv", theta = [0.9, 0.1]}]\n'
+            '[explorers]\n"the tight one" = "lingape"\n[problem]\ndelta = 0.1\n'
+        )
+        study = read_study(path)
+        assert list(study.explorers) == ["the tight one"]
+        assert list(study.instances) == ["canonical(3, 0.5)", "arms.csv"]
+        assert study.instances["arms.csv"].theta.tolist() == [0.9, 0.1]
+        assert (study.seeds, study.max_pulls, study.world) == ((3, 5), 1000, "signed")
+        assert study.posed(study.instances["arms.csv"]).delta == 0.1
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("seeds = ", "cannot be read as TOML"),
+            ("seeds = 3", "must name its explorers"),
+            ('explorers = ["lingape"]', "must name its instances"),
+            ('explorers = [3]\ninstances = ["outsider"]', "must be texts"),
+            ('explorers = ["lingape"]\ninstances = [3]', "arms with a theta"),
+            ('explorers = ["lingape"]\ninstances = ["outsider"]\nsede = 3', "sede"),
+        ],
+    )
+    def test_mistakes(self, tmp_path, text, words):
+        path = tmp_path / "study.toml"
+        path.write_text(text)
+        with pytest.raises(InvalidArgument, match=words):
+            read_study(path)
+
+    def test_all_kinds_of_tables_give_the_same_arms(self, tmp_path):
+        polars = pytest.importorskip("polars")
+        arms = soare(3, 0.3).arms
+        np.save(tmp_path / "arms.npy", arms)
+        np.savetxt(tmp_path / "arms.csv", arms, delimiter=",", fmt="%.17g")
+        polars.DataFrame(arms).write_parquet(tmp_path / "arms.parquet")
+        for name in ("arms.npy", "arms.csv", "arms.parquet"):
+            assert np.array_equal(read_instance(tmp_path / name, [2, 0, 0]).arms, arms)
+
+    def test_names_in_parquet(self, tmp_path):
+        from lingape.tables import read_arms
+
+        polars = pytest.importorskip("polars")
+        path = tmp_path / "arms.parquet"
+        polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2], "y": [0.5, None]}).write_parquet(
+            path
+        )
+        with pytest.raises(InvalidProblem, match="row 2 has None"):
+            read_arms(path)
+        polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2]}).write_parquet(path)
+        assert read_arms(path) == (["red", "blue"], [[1.0], [2.0]])
+
+    @pytest.mark.parametrize("name", ["arms.npy", "arms.parquet", "arms.csv"])
+    def test_garbage(self, tmp_path, name):
+        from lingape.tables import read_arms
+
+        path = tmp_path / name
+        path.write_bytes(b"\xff\xfe\x00garbage")
+        with pytest.raises(InvalidProblem, match=r"cannot be read as"):
+            read_arms(path)
+
+    def test_arrays_of_another_shape(self, tmp_path):
+        from lingape.tables import read_arms
+
+        np.save(tmp_path / "arms.npy", np.arange(3))
+        with pytest.raises(InvalidProblem, match=r"shape \(3,\)"):
+            read_arms(tmp_path / "arms.npy")
+
+
+@pytest.mark.parametrize(("errors", "runs"), [(0, 10), (3, 10), (10, 10), (7, 2000), (1, 1)])
+def test_clopper_pearson_against_scipy(errors, runs):
+    from scipy.stats import binomtest
+
+    expected = binomtest(errors, runs).proportion_ci(0.95, method="exact")
+    assert clopper_pearson(errors, runs) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("arguments", [(-1, 10), (11, 10), (0, 0)])
+def test_rates_of_nothing(arguments):
+    with pytest.raises(InvalidArgument, match="errors"):
+        clopper_pearson(*arguments)
+    with pytest.raises(InvalidArgument, match="confidence"):
+        clopper_pearson(1, 10, confidence=1.0)
+
+
+def test_the_example_in_the_help_is_a_study(tmp_path):
+    from lingape.cli.compare import simulate
+
+    (tmp_path / "arms.csv").write_text("1,0,0\n0,1,0\n0,0,1\n")
+    (tmp_path / "study.toml").write_text(simulate.help.split("\b")[1].split("\n\n")[0])
+    assert len(read_study(tmp_path / "study.toml")) == 2 * 2 * 20
