@@ -125,8 +125,8 @@ def _claims(rows: list[Row], counts: dict[str, FloatArray], *, growth: float) ->
         Claim(
             "det(A_t) grows almost linearly in t, not like t^d",
             growth < 1.2,
-            f"it grows like t^{growth:.2f} over the last factor of ten, since arms 1 and 2 are both "
-            "pulled in proportion to t; t^5 would be the worst case.",
+            f"it grows like t^{growth:.2f} over the last factor of ten, since arms 1 and 2 are "
+            "both pulled in proportion to t; t^5 would be the worst case.",
         ),
     ]
 
