@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow bench guarantees kernels format clean
+.PHONY: demo test check slow bench paper readme guarantees kernels format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -22,6 +22,12 @@ slow: $(READY)  ## statistical guarantees, some minutes
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
+
+paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
+	$(BIN)/lingape reproduce all --out docs/paper
+
+readme: $(READY)  ## rewrite what the commands in README.md print
+	$(BIN)/python tests/console.py README.md
 
 guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
 	$(BIN)/python -m benchmarks.guarantees

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import lingape
+from console import commands, lasting, printed
 from lingape.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +56,15 @@ def test_readme_example_runs():
     code, output = re.search(r"```python\n(.*?)```\n+```text\n(.*?)```", readme, re.S).groups()
     assert len(code.strip().splitlines()) == 12
     assert python(code) == output
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    commands((ROOT / "README.md").read_text()),
+    ids=lambda text: text.split()[1] if text.startswith("lingape") else "output",
+)
+def test_readme_commands_print_what_it_says(command, output, tmp_path):
+    assert lasting(printed(command, tmp_path)) == lasting(output)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)

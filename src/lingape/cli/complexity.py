@@ -77,5 +77,9 @@ def _complexity_table(problem: Any, found: Any) -> str:
     lines = [f"{title:<{width}}  {value}" for title, value in rows]
     lines += ["", "best proportions of pulls for one who knows θ:"]
     order = (-time.allocation).argsort()[:10]
-    lines += [f"  {problem.name(int(k))}: {time.allocation[k]:.6f}" for k in order]
+    lines += [
+        f"  {problem.name(int(k))}: {time.allocation[k]:.3f}"
+        for k in order
+        if time.allocation[k] >= 5e-4
+    ]
     return "\n".join(lines)

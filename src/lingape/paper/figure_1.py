@@ -6,7 +6,7 @@ from ..environments import soare
 from ..runs import run
 from ..study import Row, Study
 from . import settings
-from .pages import Claim, Options, Page, as_csv, mean, wrong
+from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +83,7 @@ def _claims(means: dict[int, dict[str, float]]) -> list[Claim]:
         ),
         Claim(
             "The advantage over XY-static grows with d",
-            advantage[last] > advantage[first]
-            and _rising([advantage[d] for d in dimensions]) > 0.8,
+            rises([advantage[d] for d in dimensions]),
             f"XY-static needs {advantage[first]:.1f} times the samples of LinGapE at d = {first} "
             f"and {advantage[last]:.1f} times at d = {last}.",
         ),
@@ -100,12 +99,6 @@ def _claims(means: dict[int, dict[str, float]]) -> list[Claim]:
             f"{len(phases)}, and all six in the last.",
         ),
     ]
-
-
-def _rising(values: list[float]) -> float:
-    """Return the share of pairs that are in rising order."""
-    pairs = [(a, b) for i, a in enumerate(values) for b in values[i + 1 :]]
-    return sum(a < b for a, b in pairs) / len(pairs)
 
 
 def _phases_of_adaptive(d: int) -> list[list[int]]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ..environments import canonical
 from ..study import Row, Study
 from . import settings
-from .pages import Claim, Options, Page, as_csv, mean, wrong
+from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
         ),
         Claim(
             "So does the ratio (a stronger reading of the same sentence)",
-            ratio[gaps[0]] > ratio[gaps[-1]],
+            rises([ratio[gap] for gap in reversed(gaps)]),
             f"it is {listed}.",
         ),
         Claim(

@@ -10,7 +10,7 @@ from ..problem import Problem
 from ..study import Row, Study
 from . import settings
 from .movielens import load_movielens
-from .pages import Claim, Options, Page, as_csv, mean, wrong
+from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
 from .r6a import load_r6a
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _claims(means: dict[int, dict[str, float]]) -> list[Claim]:
         ),
         Claim(
             "The factor grows with the number of arms",
-            ratio[numbers[-1]] > ratio[numbers[0]],
+            rises([ratio[k] for k in numbers]),
             f"it is {', '.join(f'{ratio[k]:.1f} with {k} arms' for k in numbers)}.",
         ),
     ]

@@ -135,6 +135,12 @@ def mean(rows: Iterable[Row], explorer: str, instance: str | None = None) -> flo
     return sum(pulls) / len(pulls)
 
 
+def rises(values: list[float]) -> bool:
+    """Whether values rise from the first to the last, but for noise: in four of five pairs."""
+    pairs = [(a, b) for i, a in enumerate(values) for b in values[i + 1 :]]
+    return values[-1] > values[0] and sum(a < b for a, b in pairs) >= 0.8 * len(pairs)
+
+
 def wrong(rows: Iterable[Row]) -> str:
     """Return a sentence on how many runs ended on a wrong arm."""
     listed = list(rows)
