@@ -162,3 +162,11 @@ def test_check_arm():
     for bad in (2, -1, 0.0, "0", None):
         with pytest.raises(InvalidArm, match="from 0 to 1"):
             problem.check_arm(bad)
+
+
+def test_dependent_up_to_the_rounding_of_a_product():
+    """Arms that were rotated into other coordinates still span what they spanned before."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        arms = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 36)) @ rng.normal(size=(36, 25))
+        assert Problem(arms * 10.0 ** rng.integers(-3, 3, size=25)).rank == 3

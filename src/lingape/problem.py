@@ -147,7 +147,9 @@ class Problem:
         """An orthonormal basis of the columns of `arms`, shape (K, rank)."""
         scaled, _ = self._scaled()
         left, values, _ = np.linalg.svd(scaled, full_matrices=False)
-        rank = int(np.sum(values > values[0] * max(scaled.shape) * np.finfo(float).eps))
+        # Features that were computed depend on each other up to the rounding of that computation.
+        rounding = 8 * max(scaled.shape) * np.finfo(float).eps
+        rank = int(np.sum(values > rounding * values[0]))
         if values[rank - 1] < THINNEST * values[0]:
             raise InvalidProblem(
                 "Features must be independent or exactly dependent, but one direction is only "
