@@ -47,6 +47,12 @@ BUILDERS = {
     for pull in PULLS
 }
 BUILDERS["lingape-refined"] = functools.partial(_lingape, Mixture(refined=True), "greedy")
+BUILDERS["lingape-spanning"] = functools.partial(_plain, LinGapE, start="spanning")
+BUILDERS["lingape-spanning-ridge"] = functools.partial(
+    _plain, LinGapE, start="spanning", bound=SelfNormalized()
+)
+BUILDERS["lingape-eliminating-to-stop"] = functools.partial(_plain, LinGapE, elimination="stop")
+BUILDERS["lingape-eliminating"] = functools.partial(_plain, LinGapE, elimination="sample")
 BUILDERS["lingape-K^2"] = functools.partial(_lingape, SelfNormalized("K^2"), "greedy")
 BUILDERS["xy-static-greedy"] = functools.partial(_plain, XYStatic, design="greedy")
 BUILDERS["xy-static-printed"] = functools.partial(

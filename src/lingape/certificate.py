@@ -1,6 +1,7 @@
 """What is proven, in words and as data."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,12 +13,14 @@ from .problem import Problem
 class Certificate:
     """With probability at least 1 - `delta`, `arm` is within `gap_bound` of the best arm.
 
+    For the m best arms: none of `arms` is worse by more than that than any arm not among them.
     The bound behind it holds at all times at once, so a certificate may be asked for as often as
     one likes, and looking at it to decide when to stop costs nothing.
     """
 
     arm: int
-    name: str
+    arms: tuple[int, ...]  # the m arms asked for, best first; just `arm` unless m > 1
+    name: str  # or names
     gap_bound: float  # infinite while nothing is proven
     settled: bool  # gap_bound ≤ epsilon: the question is answered
     epsilon: float
@@ -25,13 +28,25 @@ class Certificate:
     pulls: int
     bound: str
     assumptions: tuple[str, ...]
+    proven: bool = True  # False for a bound without a proof: nothing is guaranteed
 
     def __str__(self) -> str:
+        if not self.proven:
+            return (
+                f"{self.name} looks best after {self.pulls} pulls, but there is NO GUARANTEE: "
+                f"{self.bound} is a rule of thumb without a proof. Mixture() has one."
+            )
         percent = f"{100 * (1 - self.delta):.10g}"
         share = f"{percent} %" if percent != "100" else f"1 - {self.delta:g}"
         confidence = f"with probability at least {share}"
         if not math.isfinite(self.gap_bound):
             claim = f"Nothing is proven yet, after {self.pulls} pulls."
+        elif len(self.arms) > 1:
+            claim = (
+                f"{'Settled' if self.settled else 'Not settled'} after {self.pulls} pulls: no "
+                f"other arm is more than {self.gap_bound:.4g} better than any of {self.name}, "
+                f"{confidence}; asked for was ε = {self.epsilon:g}."
+            )
         elif self.settled and self.gap_bound == 0:
             claim = f"No arm is better than {self.name}, {confidence} ({self.pulls} pulls)."
         elif self.settled:
@@ -50,19 +65,30 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data; an infinite gap bound becomes None."""
-        data = asdict(self) | {"assumptions": list(self.assumptions), "statement": str(self)}
+        data = asdict(self) | {
+            "arms": list(self.arms),
+            "assumptions": list(self.assumptions),
+            "statement": str(self),
+        }
         if not math.isfinite(self.gap_bound):
             data["gap_bound"] = None
         return data
 
 
 def certify(
-    problem: Problem, bound: Bound, *, arm: int, margin: float, pulls: int, settled: bool
+    problem: Problem,
+    bound: Bound,
+    *,
+    arms: Sequence[int],
+    margin: float,
+    pulls: int,
+    settled: bool,
 ) -> Certificate:
-    """Return what follows from `arm` being at most `margin` worse than any other arm."""
+    """Return what follows from `arms` being at most `margin` worse than any other arm."""
     return Certificate(
-        arm=arm,
-        name=problem.name(arm),
+        arm=arms[0],
+        arms=tuple(arms),
+        name=", ".join(problem.name(arm) for arm in arms),
         gap_bound=max(0.0, margin),
         settled=settled,
         epsilon=problem.epsilon,
@@ -70,4 +96,5 @@ def certify(
         pulls=pulls,
         bound=repr(bound),
         assumptions=bound.assumptions(problem),
+        proven=getattr(bound, "proven", True),
     )

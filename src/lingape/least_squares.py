@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray
 from .errors import IllConditioned, InvalidState
 
 # Up to this many multiplications a round, all gaps are recomputed directly; above, only those
@@ -46,6 +46,8 @@ class LeastSquares:
     features: (K, r), spanning R^r.
     ridge: λ; with 0 this is plain least squares.
     sensitivities: keep track of ‖A⁻¹x_k‖² too.
+
+    pullable: the arms that can be pulled, or None for all. Set by who knows.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class LeastSquares:
         self.sums: FloatArray = np.zeros(count)
         self.pulls = 0
         self.ready = False
+        self.pullable: BoolArray | None = None
         self._direct = count * rank * rank <= DIRECT
         self._sensitivities = sensitivities
         self._spread_tracked = sensitivities and not self._direct

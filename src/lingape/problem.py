@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray
 from .errors import InvalidArgument, InvalidArm, InvalidProblem
+from .ties import first_max
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
@@ -35,6 +36,8 @@ class Problem:
     epsilon: how far from the best arm the answer may be; 0 asks for the best itself.
     delta: the probability with which the answer may be wrong.
     names: one name per arm, used in certificates and messages.
+    pullable: which arms can be pulled, by number; all unless given.
+    answers: which arms can be the answer; all unless given. See `transductive`.
 
     >>> problem = Problem([[1, 0], [0, 1]], names=["control", "variant"])
     >>> problem.name(1)
@@ -47,6 +50,8 @@ class Problem:
     epsilon: float = 0.0
     delta: float = 0.05
     names: tuple[str, ...] | None = None
+    pullable: tuple[int, ...] | None = None
+    answers: tuple[int, ...] | None = None
 
     def __init__(
         self,
@@ -57,15 +62,22 @@ class Problem:
         epsilon: float = 0.0,
         delta: float = 0.05,
         names: Sequence[str] | None = None,
+        pullable: Sequence[int] | None = None,
+        answers: Sequence[int] | None = None,
     ) -> None:
-        values = dict(
+        values: dict[str, Any] = dict(
             arms=_checked_arms(arms),
             noise_scale=_number("noise_scale", "R", noise_scale),
             norm_bound=None if norm_bound is None else _number("norm_bound", "S", norm_bound),
             epsilon=_number("epsilon", "ε", epsilon, zero=True),
             delta=_checked_delta(delta),
         )
-        values["names"] = _checked_names(names, len(values["arms"]))  # type: ignore[arg-type]
+        count = len(values["arms"])
+        values["names"] = _checked_names(names, count)
+        values["pullable"] = _checked_some("pullable", pullable, count)
+        values["answers"] = _checked_some("answers", answers, count)
+        if values["answers"] is not None and len(values["answers"]) < 2:
+            raise InvalidProblem("There must be at least 2 answers to choose from; got 1.")
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -93,7 +105,57 @@ class Problem:
         )
 
     def _settings(self) -> tuple[Any, ...]:
-        return (self.noise_scale, self.norm_bound, self.epsilon, self.delta, self.names)
+        numbers = (self.noise_scale, self.norm_bound, self.epsilon, self.delta)
+        return (*numbers, self.names, self.pullable, self.answers)
+
+    @classmethod
+    def transductive(
+        cls,
+        arms: npt.ArrayLike,
+        items: npt.ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> "Problem":
+        """Return the problem of pulling `arms` to choose among `items`, with the same features.
+
+        Items are the arms that come after those that can be pulled: item m has number K + m.
+        names: of the items.
+
+        >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]])
+        >>> problem.name(2), problem.answers
+        ('item 0', (2, 3))
+        """
+        first, second = _checked_arms(arms, least=1), _checked_arms(items)
+        if first.shape[1] != second.shape[1]:
+            raise InvalidProblem(
+                f"arms and items must have the same features; got {first.shape[1]} and "
+                f"{second.shape[1]}."
+            )
+        k, m = len(first), len(second)
+        called = [f"item {j}" for j in range(m)] if names is None else list(names)
+        return cls(
+            np.vstack([first, second]),
+            names=[*(f"arm {j}" for j in range(k)), *called],
+            pullable=range(k),
+            answers=range(k, k + m),
+            **settings,
+        )
+
+    @cached_property
+    def can_pull(self) -> BoolArray:
+        """Which arms can be pulled."""
+        return _mask(self.pullable, len(self))
+
+    @cached_property
+    def can_answer(self) -> BoolArray:
+        """Which arms can be the answer."""
+        return _mask(self.answers, len(self))
+
+    @property
+    def plain(self) -> bool:
+        """Whether every arm can be pulled and be the answer."""
+        return self.pullable is None and self.answers is None
 
     def name(self, arm: int) -> str:
         """Return what to call an arm in a sentence."""
@@ -109,6 +171,16 @@ class Problem:
             raise InvalidArm(
                 f"An arm is a whole number from 0 to {len(self.arms) - 1} (its row among the "
                 f"{len(self.arms)} arms); got {_glimpse(arm)}. Nothing was recorded."
+            )
+        return index
+
+    def check_pull(self, arm: Any) -> int:
+        """Return an arm that can be pulled as an int, or raise InvalidArm."""
+        index = self.check_arm(arm)
+        if not self.can_pull[index]:
+            raise InvalidArm(
+                f"{self.name(index)} can be the answer but not be pulled; arms that can are "
+                f"{_glimpse(list(self.pullable or ()))}. Nothing was recorded."
             )
         return index
 
@@ -156,7 +228,32 @@ class Problem:
                 f"{values[rank - 1] / values[0]:.1e} as wide as the widest, too thin to be told "
                 "from rounding. Drop or rescale the features that nearly repeat others."
             )
-        return _read_only(np.ascontiguousarray(left[self.twins, :rank]))
+        basis = np.ascontiguousarray(left[self.twins, :rank])
+        if self.pullable is not None:
+            reach = np.linalg.svd(basis[self.can_pull], compute_uv=False)
+            if len(reach) < rank or reach[rank - 1] < THINNEST * reach[0]:
+                raise InvalidProblem(
+                    "The arms that can be pulled must span the others, or these can never be "
+                    "estimated; some direction is out of reach. Let more arms be pulled."
+                )
+        return _read_only(basis)
+
+    @cached_property
+    def spanning(self) -> tuple[int, ...]:
+        """As many arms as there are dimensions, which span them well and can be pulled.
+
+        Each is the one that sticks out most from the span of those before it, so that their volume
+        is large.
+        """
+        rest = np.where(self.can_pull[:, None], self.orthonormal, 0.0)
+        chosen: list[int] = []
+        for _ in range(self.rank):
+            lengths = np.einsum("kd,kd->k", rest, rest)
+            arm = first_max(lengths, 1e-9 * float(lengths.max()))
+            chosen.append(arm)
+            direction = rest[arm] / math.sqrt(float(lengths[arm]))
+            rest = rest - np.multiply.outer(rest @ direction, direction)
+        return tuple(chosen)
 
     def _scaled(self) -> tuple[FloatArray, FloatArray]:
         """Return the arms with each feature measured by its largest value, and those values."""
@@ -173,6 +270,8 @@ class Problem:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "names": None if self.names is None else list(self.names),
+            "pullable": None if self.pullable is None else list(self.pullable),
+            "answers": None if self.answers is None else list(self.answers),
         }
 
 
@@ -198,7 +297,7 @@ def _read_only(array: Array) -> Array:
     return array
 
 
-def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
+def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
     if np.ma.is_masked(arms):
         raise InvalidProblem(
             "Features must be present; got an array with masked entries. Fill in or drop missing "
@@ -224,9 +323,9 @@ def _checked_arms(arms: npt.ArrayLike) -> FloatArray:
             f"Arms must have shape (K, d), one row per arm; got shape {array.shape}. "
             "For a single feature use shape (K, 1)."
         )
-    if len(array) < 2:
+    if len(array) < least:
         raise InvalidProblem(
-            f"There must be at least 2 arms to choose from; got {len(array)}. "
+            f"There must be at least {least} arms to choose from; got {len(array)}. "
             "If your arms are columns, pass the transpose."
         )
     if not np.isfinite(array).all():
@@ -283,6 +382,28 @@ def _checked_delta(delta: Any) -> float:
             "chance of a wrong answer: 0.05 asks for 95 % confidence."
         )
     return number
+
+
+def _checked_some(name: str, arms: Sequence[int] | None, count: int) -> tuple[int, ...] | None:
+    """Return different arms in order, or None for all of them."""
+    if arms is None:
+        return None
+    try:
+        chosen = sorted({operator.index(arm) for arm in arms})
+    except TypeError:
+        chosen = []
+    if not chosen or chosen[0] < 0 or chosen[-1] >= count:
+        raise InvalidProblem(
+            f"{name} must be numbers of arms, from 0 to {count - 1}; got {_glimpse(arms)}."
+        )
+    return None if len(chosen) == count else tuple(chosen)
+
+
+def _mask(arms: tuple[int, ...] | None, count: int) -> BoolArray:
+    mask = np.full(count, arms is None)
+    if arms is not None:
+        mask[list(arms)] = True
+    return _read_only(mask)
 
 
 def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:

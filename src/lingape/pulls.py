@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .arrays import FloatArray
+from .arrays import BoolArray, FloatArray
 from .designs import DirectionProgram, Mix
 from .least_squares import LeastSquares
 from .ties import PULL, first_max
@@ -25,6 +25,8 @@ def greedy(estimate: LeastSquares, leader: int, rival: int) -> int:
     u = features @ (estimate.inverse @ (features[leader] - features[rival]))
     u *= u
     u /= 1.0 + estimate.variances
+    if estimate.pullable is not None:
+        u[~estimate.pullable] = -1.0
     return first_max(u, PULL * float(u[u.argmax()]))
 
 
@@ -53,19 +55,31 @@ class Tracking:
         return Tracking, ()  # everything kept is a cache
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
-        p = self.mix(estimate.features, leader, rival).proportions
+        p = self.mix(estimate.features, leader, rival, estimate.pullable).proportions
         support = np.flatnonzero(p)
         shortfall = -estimate.counts[support] / p[support]  # -T_a/p*_a (12)
         return int(support[first_max(shortfall, -PULL * float(shortfall.max()))])
 
-    def mix(self, features: FloatArray, leader: int, rival: int) -> Mix:
+    def mix(
+        self,
+        features: FloatArray,
+        leader: int,
+        rival: int,
+        pullable: BoolArray | None = None,
+    ) -> Mix:
         """Return w*, p* and ρ for the gap between two arms; the same for either order."""
         if features is not self._features:  # first use, or handed on to another problem
-            self._features, self._program, self._mixes = features, DirectionProgram(features), {}
+            usable = features if pullable is None else features[pullable]
+            self._features, self._program, self._mixes = features, DirectionProgram(usable), {}
         assert self._program is not None
         first, second = pair = min(leader, rival), max(leader, rival)
         if pair not in self._mixes:
-            self._mixes[pair] = self._program.solve(features[first] - features[second])
+            mix = self._program.solve(features[first] - features[second])
+            if pullable is not None:
+                weights, shares = np.zeros(len(features)), np.zeros(len(features))
+                weights[pullable], shares[pullable] = mix.weights, mix.proportions
+                mix = Mix(weights, shares, mix.rho)
+            self._mixes[pair] = mix
         return self._mixes[pair]
 
 

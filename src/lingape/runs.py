@@ -2,19 +2,20 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from .arrays import IntArray
+from .arrays import FloatArray, IntArray
 from .certificate import Certificate
 from .environments import Environment
 from .errors import InvalidArgument, InvalidEnvironment, MissingExtra
 from .explorers import Explorer
 from .kernels.world import CompiledWorld
+from .problem import Problem
 
 Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 Lane: TypeAlias = Literal["auto", "plain", "compiled"]
@@ -49,7 +50,7 @@ class Result:
     counts: IntArray
     ending: Ending
     certificate: Certificate
-    true_gap: float  # how far the arm really is from the best one
+    true_gap: float  # how far the arm really is from the best; of m arms, the worst from the m-th
     correct: bool  # true_gap ≤ ε
     seconds: float
     lane: str  # "plain" or "compiled"
@@ -130,18 +131,25 @@ def run(
     if progress is not None:
         progress(explorer, int(counts.sum()))
     arm = explorer.recommend()
-    true_gap = float(environment.means.max() - environment.means[arm])
+    certificate = explorer.certificate()
+    true_gap = _true_gap(explorer.problem, environment.means, certificate.arms)
     return Result(
         arm=arm,
         pulls=int(counts.sum()),
         counts=counts,
         ending=Ending.SETTLED if explorer.done else Ending.LIMIT,
-        certificate=explorer.certificate(),
+        certificate=certificate,
         true_gap=true_gap,
         correct=true_gap <= explorer.problem.epsilon,
         seconds=time.perf_counter() - start,
         lane="plain" if fast is None else "compiled",
     )
+
+
+def _true_gap(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float:
+    """Return how much the worst of the chosen arms lacks to the m-th best answer."""
+    ranked = np.sort(means[problem.can_answer])[::-1]
+    return float(ranked[len(arms) - 1] - min(means[arm] for arm in arms))
 
 
 class _Watch:

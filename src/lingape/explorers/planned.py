@@ -41,7 +41,14 @@ class PlannedExplorer(GapExplorer):
         lane = load_lane()
         if self.done or not lane.serves(self.bound, self.plan):
             return None
-        return lane(self.problem, self.bound, self.plan, self.estimate, truth=self._truth())
+        return lane(
+            self.problem,
+            self.bound,
+            self.plan,
+            self.estimate,
+            truth=self._truth(),
+            opening=self.plan,
+        )
 
     def _truth(self) -> FloatArray | None:
         """Return the means to judge by, for explorers that know them."""

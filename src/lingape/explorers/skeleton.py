@@ -4,10 +4,11 @@ A subclass says which arm to pull next, in `_pick`. Everything else of an explor
 is here, so that a subclass reads like its paper.
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -38,11 +39,24 @@ class Contest(NamedTuple):
     margin: float  # B(t), by how much at most
 
 
+# How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
+# for stopping and for what to pull.
+Elimination: TypeAlias = Literal["none", "stop", "sample"]
+
+
 class GapExplorer(ABC):
-    """Ask, tell, certify and save; the choice of arms is the subclass's."""
+    """Ask, tell, certify and save; the choice of arms is the subclass's.
+
+    A subclass may keep data of its own that moves with each tell: `_learn`, `_memory`, `_recall`.
+    """
 
     # What the constructor takes beside the problem and the bound, by name, as plain data.
     settings: ClassVar[tuple[str, ...]] = ()
+    # Whether it copes with arms that cannot be pulled, or be the answer.
+    transductive: ClassVar[bool] = False
+    # Without these words of their own they compare all arms, for one answer.
+    elimination: Elimination = "none"
+    m = 1
 
     def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
         if not isinstance(problem, Problem):
@@ -54,8 +68,15 @@ class GapExplorer(ABC):
             raise InvalidArgument(
                 f"bound must be a bound such as Mixture(); got {bound!r}. Mind the parentheses."
             )
+        if not problem.plain and not self.transductive:
+            raise InvalidArgument(
+                f"{type(self).__name__} needs arms that can all be pulled and be the answer. "
+                "LinGapE and RAGE take problems with pullable or answers."
+            )
         self.problem, self.bound = problem, bound
         self.estimate = bound.estimate(problem, ridge)
+        self.estimate.pullable = None if problem.pullable is None else problem.can_pull
+        self._dropped: dict[int, dict[int, float]] = {}  # leader → rivals beaten → margin then
         self._all_distinct = bool((problem.twins == np.arange(len(problem))).all())
         self._contest: Contest | None = None  # until there is an estimate to compare arms with
         self._verdict: Certificate | None = None  # the certificate that ended exploration
@@ -66,11 +87,26 @@ class GapExplorer(ABC):
 
     def _begun(self, estimate: LeastSquares) -> bool:
         """Whether arms can be compared: by default once each has been pulled."""
-        return bool(estimate.counts.all())
+        counts = estimate.counts
+        return bool(
+            counts.all() if self.problem.pullable is None else counts[estimate.pullable].all()
+        )
 
     def _judged(self, estimate: LeastSquares) -> FloatArray:
         """Return the means by which arms are compared: the estimated ones."""
         return estimate.means
+
+    def _learn(self, arm: int) -> None:
+        """Move what a subclass keeps of its own, after `arm` was told and arms can be compared."""
+        return
+
+    def _memory(self) -> dict[str, Any]:
+        """Return what a subclass keeps of its own, as JSON-able data."""
+        return {}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        """Take over what `_memory` returned."""
+        return
 
     def _allow(self, arm: int) -> None:
         """Raise if `arm` may not be told; by default all may."""
@@ -114,7 +150,7 @@ class GapExplorer(ABC):
             raise InvalidArgument(f"ask_many needs a whole number of arms from 1; got {n!r}.")
         imagined = self.estimate.copy()
         for arm in _several("pending", pending):
-            imagined.pretend(self.problem.check_arm(arm))
+            imagined.pretend(self.problem.check_pull(arm))
         chosen: list[int] = []
         while len(chosen) < n:
             contest = None if self._contest is None else self._closest_contest(imagined)
@@ -124,13 +160,13 @@ class GapExplorer(ABC):
 
     def tell(self, arm: int, reward: float) -> None:
         """Learn that pulling `arm` paid `reward`."""
-        index, value = self.problem.check_arm(arm), checked_reward(reward)
+        index, value = self.problem.check_pull(arm), checked_reward(reward)
         self._allow(index)
         self._update(index, value)
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
         """Learn several rewards, in order; if any is refused, none is recorded."""
-        indices = [self.problem.check_arm(arm) for arm in _several("arms", arms)]
+        indices = [self.problem.check_pull(arm) for arm in _several("arms", arms)]
         values = [checked_reward(reward) for reward in _several("rewards", rewards)]
         if len(indices) != len(values):
             raise InvalidArgument(
@@ -148,20 +184,32 @@ class GapExplorer(ABC):
 
     def _snapshot(self) -> dict[str, Any]:
         """Return the attributes as they are now, with copies of those that change in place."""
-        return {
-            name: value.copy() if isinstance(value, LeastSquares | np.ndarray | list) else value
-            for name, value in self.__dict__.items()
-        }
+        return {name: _independent(value) for name, value in self.__dict__.items()}
 
     def recommend(self) -> int:
         """Return the arm that won, or the best-looking one while not `done`."""
         if self._verdict is not None:
             return self._verdict.arm
         if self._contest is not None:
-            return self._contest.leader
+            return self.top()[0]
         pulled = self.estimate.counts > 0
+        if not (pulled & self.problem.can_answer).any():
+            return int(self.problem.can_answer.argmax())
         averages = self.estimate.sums / np.maximum(self.estimate.counts, 1)
-        return int(np.where(pulled, averages, -np.inf).argmax())
+        return int(np.where(pulled & self.problem.can_answer, averages, -np.inf).argmax())
+
+    def top(self) -> list[int]:
+        """Return the m arms that won, or the best-looking ones while not `done`, best first."""
+        if self._verdict is not None:
+            return list(self._verdict.arms)
+        if self.m == 1 and self._contest is not None:
+            return [self._contest.leader]
+        return self._leaders(self.estimate)
+
+    def _leaders(self, estimate: LeastSquares) -> list[int]:
+        """Return the m answers with the largest estimated means, best first."""
+        means = np.where(self.problem.can_answer, self._judged(estimate), -np.inf)
+        return [int(k) for k in np.argsort(-means, kind="stable")[: self.m]]
 
     def certificate(self) -> Certificate:
         """Return what is proven now; once done, the proof that ended exploration."""
@@ -171,11 +219,15 @@ class GapExplorer(ABC):
         return certify(
             self.problem,
             self.bound,
-            arm=self.recommend(),
+            arms=self._answers(),
             margin=margin if self._contest is None else self._contest.margin,
             pulls=int(self.counts.sum()),
             settled=settled,
         )
+
+    def _answers(self) -> list[int]:
+        """Return the arms that a certificate is about."""
+        return [self.recommend()] if self.m == 1 else self.top()
 
     def _refuse_if_done(self) -> None:
         if self._verdict is not None:
@@ -191,12 +243,42 @@ class GapExplorer(ABC):
         if not self._begun(self.estimate):
             return
         self._contest = self._closest_contest(self.estimate)
-        if self._contest.margin <= self.problem.epsilon and not self.done:
+        if not self.done:
+            self._settle()
+        if not self.done:
+            self._learn(arm)
+
+    def _settle(self) -> None:
+        """Stop if the question is answered."""
+        assert self._contest is not None
+        if self.elimination != "none":
+            self._eliminate(self._contest.leader)
+        elif self._contest.margin <= self.problem.epsilon:
             if not self.estimate.fresh:  # a verdict deserves a fresh solve
                 self.estimate.rebuild()
                 self._contest = self._closest_contest(self.estimate)
             if self._contest.margin <= self.problem.epsilon:
                 self._verdict = self._certify(settled=True)
+
+    def _eliminate(self, leader: int) -> None:
+        """Drop the rivals that the leader beats now, for good, and stop if none is left.
+
+        All intervals hold at all times together, so that whom the leader once beat it may take as
+        beaten (Tirinzoni and Degenne 2022).
+        """
+        margins, _ = self._margins(self.estimate, leader)
+        dropped = self._dropped.setdefault(leader, {})
+        for rival in np.flatnonzero((margins <= self.problem.epsilon) & (margins > -np.inf)):
+            dropped.setdefault(int(rival), float(margins[rival]))
+        if len(dropped) == int((margins > -np.inf).sum()):
+            self._contest = Contest(
+                leader,
+                self._closest_contest(self.estimate).rival,
+                max(dropped.values(), default=0.0),
+            )
+            self._verdict = self._certify(settled=True)
+        elif self.elimination == "sample":
+            self._contest = self._closest_contest(self.estimate)
 
     def _closest_contest(self, estimate: LeastSquares) -> Contest:
         """Select-direction (Algorithm 2), over rivals other than the leader.
@@ -205,17 +287,54 @@ class GapExplorer(ABC):
         B(t) ≤ ε, and a rounding error is a poor thing to compare with 0. The same goes for exact
         duplicates of the leader.
         """
+        if self.m > 1:
+            return self._closest_of_many(estimate)
         means = self._judged(estimate)
+        if self.problem.answers is not None:
+            means = np.where(self.problem.can_answer, means, -np.inf)
         top = float(means[means.argmax()])
         leader = first_max(means, LEADER * (self.problem.noise_scale + abs(top)))  # i_t
-        widths = self.bound.widths(self.problem, estimate, leader)  # β_t(·, i_t)
-        margins = self._judged(estimate) + widths
-        margins[self._twins_of(leader)] = -np.inf
+        margins, widths = self._margins(estimate, leader)
+        beaten = self._dropped.get(leader) if self.elimination == "sample" else None
+        if beaten and len(beaten) < int((margins > -np.inf).sum()):
+            margins[list(beaten)] = -np.inf
         closest = int(margins.argmax())
-        margin = float(margins[closest] - means[leader])  # B(t)
+        margin = float(margins[closest])  # B(t)
         if margin == -np.inf:  # all arms are the same arm
-            return Contest(leader, (leader + 1) % len(means), 0.0)
+            return Contest(leader, (leader + 1) % len(margins), 0.0)
         return Contest(leader, first_max(margins, RIVAL * float(widths[closest])), margin)
+
+    def _margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
+        """Return by how much each rival may be better than the leader, and the widths in it.
+
+        Who is no rival has a margin of -∞.
+        """
+        means = self._judged(estimate)
+        widths = self.bound.widths(self.problem, estimate, leader)  # β_t(·, i_t)
+        margins = means + widths
+        margins -= means[leader]
+        margins[self._twins_of(leader)] = -np.inf
+        if self.problem.answers is not None:
+            margins[~self.problem.can_answer] = -np.inf
+        return margins, widths
+
+    def _closest_of_many(self, estimate: LeastSquares) -> Contest:
+        """Return the closest contest between one of the m best-looking arms and one of the rest.
+
+        Réda, Kaufmann and Delahaye-Duriez (2021): argmax over j ∈ J, i ∉ J of μ_i - μ_j + width.
+        """
+        leaders = self._leaders(estimate)
+        found = Contest(leaders[-1], leaders[-1], -np.inf)
+        for leader in leaders:
+            margins, _ = self._margins(estimate, leader)
+            margins[leaders] = -np.inf
+            rival = int(margins.argmax())
+            if margins[rival] > found.margin + RIVAL * self.problem.noise_scale:
+                found = Contest(leader, rival, float(margins[rival]))
+        if found.margin == -np.inf:  # nobody else, or only duplicates
+            rest = [k for k in range(len(self.problem)) if k not in leaders]
+            return Contest(leaders[-1], rest[0] if rest else leaders[0], 0.0)
+        return found
 
     def _twins_of(self, arm: int) -> IntArray | int:
         twins = self.problem.twins
@@ -224,6 +343,7 @@ class GapExplorer(ABC):
     def adopt(self, lane: "Lane") -> None:
         """Take over what a compiled lane was paid, as if it had been told."""
         self.estimate.load(lane.counts, lane.sums)
+        self._dropped = lane.dropped
         if lane.contest is None:
             return
         self._contest = Contest(*lane.contest)
@@ -241,6 +361,12 @@ class GapExplorer(ABC):
             "settings": {name: self._describe(name) for name in self.settings},
             "estimate": self.estimate.state(),
             "verdict": None if self._verdict is None else self._verdict.to_dict(),
+            "dropped": [
+                [leader, rival, margin]
+                for leader, rivals in self._dropped.items()
+                for rival, margin in rivals.items()
+            ],
+            "memory": self._memory(),
         }
 
     @classmethod
@@ -296,6 +422,16 @@ class GapExplorer(ABC):
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take over the data of a saved state."""
+        try:
+            for leader, rival, margin in state.get("dropped", []):
+                pair = self.problem.check_arm(leader), self.problem.check_arm(rival)
+                self._dropped.setdefault(pair[0], {})[pair[1]] = float(margin)
+            self._recall(state.get("memory", {}))
+        except (KeyError, TypeError, ValueError) as reason:
+            raise InvalidState(
+                f"What was saved beside the estimate is damaged: {reason!r}. Restore an "
+                "undamaged copy."
+            ) from reason
         self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise_scale)
         if self._begun(self.estimate):
             self._contest = self._closest_contest(self.estimate)
@@ -303,12 +439,12 @@ class GapExplorer(ABC):
     def _revived(self, verdict: Any) -> Certificate:
         """Return a saved verdict, after checking that it is about this problem."""
         try:
-            arm, margin, pulls = verdict["arm"], verdict["gap_bound"], verdict["pulls"]
+            arms, margin, pulls = verdict["arms"], verdict["gap_bound"], verdict["pulls"]
             fine = 0 <= margin <= self.problem.epsilon and 0 < pulls <= self.counts.sum()
             again = certify(
                 self.problem,
                 self.bound,
-                arm=self.problem.check_arm(arm),
+                arms=[self.problem.check_arm(arm) for arm in arms],
                 margin=float(margin),
                 pulls=pulls,
                 settled=True,
@@ -323,6 +459,13 @@ class GapExplorer(ABC):
                 "Restore an undamaged copy."
             )
         return again
+
+
+def _independent(value: Any) -> Any:
+    """Return a copy of what changes in place, and other things as they are."""
+    if isinstance(value, LeastSquares | np.ndarray | list):
+        return value.copy()
+    return copy.deepcopy(value) if isinstance(value, dict) else value
 
 
 def checked_reward(reward: Any) -> float:

@@ -34,6 +34,8 @@ class Arena(NamedTuple):
     shares: FloatArray  # (K,) for SHARES
     active: IntArray  # the arms whose differences ONE_BY_ONE shortens; empty for other pulls
     truth: FloatArray  # (K,) means to judge by instead of the estimated ones; empty to estimate
+    opened: bool  # the caller sees to the first pulls; else each arm is pulled once
+    eliminate: int  # 0 no, 1 to stop, 2 to choose pulls as well
     near: float  # return when widths this much shorter would settle it; 0 for never
 
 
@@ -60,6 +62,7 @@ class Book(NamedTuple):
     nats: FloatArray  # (J,) work
     c: FloatArray  # (K,) work
     b: FloatArray  # (K,) work
+    dropped: FloatArray  # (K, K) if eliminating: margin when a leader beat a rival, or infinite
     scores: FloatArray  # (K,) work
     h: FloatArray  # (d,) work
     h2: FloatArray  # (d,) work

@@ -1,7 +1,8 @@
 """Drive the compiled loop of kernels/lingape.py with the parts of an explorer."""
 
 import math
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,15 @@ from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
 from .picks import Mixes
 from .world import GAUSSIAN, CompiledWorld
 
+
+class Opening(Protocol):
+    """Which arms to pull first, and until when."""
+
+    def pick(self, estimate: LeastSquares) -> int: ...
+
+    def started(self, estimate: LeastSquares) -> bool: ...
+
+
 # How the next arm is chosen: a pull rule, a plan, or the wider of two intervals.
 Pull: TypeAlias = PullRule | Plan | Literal["by arm"]
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
@@ -28,6 +38,9 @@ class Lane:
     """A run in compiled code, which starts from the data in `estimate`.
 
     truth: means by which to judge, for explorers that know them.
+    opening: the first pulls, unless each arm is to be pulled once.
+    eliminate, dropped: whether beaten rivals stay beaten (1 to stop, 2 also to choose pulls), and
+        those that are.
     """
 
     def __init__(
@@ -38,12 +51,19 @@ class Lane:
         estimate: LeastSquares,
         *,
         truth: FloatArray | None = None,
+        opening: Opening | None = None,
+        eliminate: int = 0,
+        dropped: Mapping[int, Mapping[int, float]] | None = None,
     ) -> None:
-        self._problem, self._bound, self._pull = problem, bound, pull
+        self._problem, self._bound, self._pull, self._opening = problem, bound, pull, opening
         self._estimate = estimate.copy()
         self._verdict: tuple[int, int, float] | None = None
-        self._arena = arena_of(problem, bound, pull, estimate, truth)
+        arena = arena_of(problem, bound, pull, estimate, truth)
+        self._arena = arena._replace(opened=opening is not None, eliminate=eliminate)
         self._book = book_of(self._arena, estimate)
+        for leader, rivals in (dropped or {}).items():
+            for rival, margin in rivals.items():
+                self._book.dropped[leader, rival] = margin
         self._mixes = _no_mixes(16, estimate.features.shape[1])
         self._known = 0
         self.settled = False
@@ -66,6 +86,14 @@ class Lane:
         return self._book.sums
 
     @property
+    def dropped(self) -> dict[int, dict[int, float]]:
+        """The rivals that each leader has beaten, with the margin then."""
+        found: dict[int, dict[int, float]] = {}
+        for leader, rival in np.argwhere(np.isfinite(self._book.dropped)).tolist():
+            found.setdefault(leader, {})[rival] = float(self._book.dropped[leader, rival])
+        return found
+
+    @property
     def contest(self) -> tuple[int, int, float] | None:
         """Leader, rival and margin at the last stop, once every arm has been pulled."""
         if self._verdict is not None:
@@ -77,8 +105,8 @@ class Lane:
 
     def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
-        self._start_plan(world, rng, until)
-        while not self.settled and (not self._planned or self._under_way()):
+        self._open(world, rng, until)
+        while not self.settled and (self._opening is None or self._under_way(self._opening)):
             status = kernel.advance(self._arena, self._book, self._mixes, world, rng, until)
             if status == kernel.BROKEN:
                 raise ill_conditioned(self._arena.ridge)
@@ -91,22 +119,17 @@ class Lane:
                 self.settled = status == kernel.SETTLED
                 return
 
-    @property
-    def _planned(self) -> bool:
-        return type(self._pull) in (Proportions, OneByOne)
+    def _under_way(self, opening: Opening) -> bool:
+        """Whether the opening is over, and there is an estimate."""
+        return self._estimate.ready and opening.started(self._estimate)
 
-    def _under_way(self) -> bool:
-        """Whether the plan is past its start: there is an estimate, and each arm was pulled."""
-        assert isinstance(self._pull, Proportions | OneByOne)
-        return self._estimate.ready and self._pull.started(self._estimate)
-
-    def _start_plan(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
-        """Follow a plan through its start, which the compiled loop takes for granted."""
-        estimate = self._estimate
-        if not self._planned or self._under_way():
+    def _open(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None:
+        """Make the first pulls, which the compiled loop takes for granted."""
+        estimate, opening = self._estimate, self._opening
+        if opening is None or self._under_way(opening):
             return
-        while not self._under_way() and estimate.pulls < until:
-            arm = self._pull.pick(estimate)  # type: ignore[union-attr]
+        while not self._under_way(opening) and estimate.pulls < until:
+            arm = opening.pick(estimate)
             if world.kind == GAUSSIAN:
                 reward = float(world.means[arm] + world.scale * rng.standard_normal())
             else:
@@ -232,6 +255,8 @@ def arena_of(
         shares=pull.shares if isinstance(pull, Proportions) else np.zeros(0),
         active=_active(pull, len(problem)),
         truth=np.zeros(0) if truth is None else truth,
+        opened=False,
+        eliminate=0,
         near=NEAR if isinstance(bound, Mixture) and bound.refined else 0.0,
     )
 
@@ -264,6 +289,7 @@ def book_of(arena: Arena, estimate: LeastSquares) -> Book:
         nats=np.zeros(scales),
         c=np.zeros(count),
         b=np.zeros(count),
+        dropped=np.full((count, count) if arena.eliminate else (0, 0), np.inf),
         scores=np.zeros(count),
         h=np.zeros(d),
         h2=np.zeros(d),

@@ -119,6 +119,37 @@ def _nearly(
 
 
 @compiled
+def _drop(
+    means: FloatArray,
+    scores: FloatArray,
+    twins: IntArray,
+    leader: int,
+    epsilon: float,
+    dropped: FloatArray,
+    eliminate: int,
+) -> tuple[int, float]:
+    """Drop the rivals that the leader beats (skeleton._eliminate).
+
+    Return how many are left, and the largest margin among the dropped.
+    """
+    left, worst = 0, -math.inf
+    for k in range(len(means)):
+        if twins[k] != twins[leader]:
+            margin = scores[k] - means[leader]
+            if margin <= epsilon and dropped[leader, k] == math.inf:
+                dropped[leader, k] = margin
+            if dropped[leader, k] == math.inf:
+                left += 1
+            else:
+                worst = max(worst, dropped[leader, k])
+    if eliminate == 2 and left > 0:
+        for k in range(len(means)):
+            if dropped[leader, k] < math.inf:
+                scores[k] = -math.inf
+    return left, (worst if worst > -math.inf else 0.0)
+
+
+@compiled
 def _by_arm(
     means: FloatArray, upper: FloatArray, twins: IntArray, noise_scale: float
 ) -> tuple[int, int, float]:
@@ -315,13 +346,13 @@ def advance(
     until: int,
 ) -> int:
     """Play on until settled, `until` pulls, or something that the caller has to look at."""
-    planned = arena.pull == SHARES or arena.pull == ONE_BY_ONE  # the caller sees to their start
-    if not planned and not _start(book, world, rng, until):
+    if not arena.opened and not _start(book, world, rng, until):
         return PAUSED
     if book.clock[REBUILD_AT] == 0:
         rebuild(arena, book)
     # Locals, because looking an array up in a tuple costs as much as a short loop over it.
     bound, epsilon, noise_scale, near = arena.bound, arena.epsilon, arena.noise_scale, arena.near
+    eliminate = arena.eliminate
     grid, twins, pull, constants = arena.grid, arena.twins, arena.pull, arena.constants
     judged = arena.truth if len(arena.truth) else book.means
     counts, sums, means, variances = book.counts, book.sums, book.means, book.variances
@@ -365,7 +396,15 @@ def advance(
         if pull == BY_ARM:
             leader, rival, margin = _by_arm(means, scores, twins, noise_scale)
         else:
+            left, worst = 1, 0.0
+            if eliminate > 0:
+                left, worst = _drop(
+                    judged, scores, twins, leader, epsilon, book.dropped, eliminate
+                )
             rival, margin = _closest(judged, scores, twins, leader)
+            if left == 0 and margin == margin:
+                margin, status = worst, SETTLED
+                break
         if margin != margin:
             status = BROKEN
             break
