@@ -96,8 +96,8 @@ class GapExplorer(ABC):
         """Return the means by which arms are compared: the estimated ones."""
         return estimate.means
 
-    def _learn(self, arm: int) -> None:
-        """Move what a subclass keeps of its own, after `arm` was told and arms can be compared."""
+    def _learn(self) -> None:
+        """Move what a subclass keeps of its own, after a tell, once arms can be compared."""
         return
 
     def _memory(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class GapExplorer(ABC):
         if not self.done:
             self._settle()
         if not self.done:
-            self._learn(arm)
+            self._learn()
 
     def _settle(self) -> None:
         """Stop if the question is answered."""
@@ -465,7 +465,7 @@ def _independent(value: Any) -> Any:
     """Return a copy of what changes in place, and other things as they are."""
     if isinstance(value, LeastSquares | np.ndarray | list):
         return value.copy()
-    return copy.deepcopy(value) if isinstance(value, dict) else value
+    return copy.deepcopy(value) if isinstance(value, dict | tuple) else value
 
 
 def checked_reward(reward: Any) -> float:

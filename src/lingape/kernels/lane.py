@@ -16,6 +16,7 @@ from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
 from . import lingape as kernel
 from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
+from .memory import NONE, Memory, new_memory
 from .picks import Mixes
 from .world import GAUSSIAN, CompiledWorld
 
@@ -28,8 +29,8 @@ class Opening(Protocol):
     def started(self, estimate: LeastSquares) -> bool: ...
 
 
-# How the next arm is chosen: a pull rule, a plan, or the wider of two intervals.
-Pull: TypeAlias = PullRule | Plan | Literal["by arm"]
+# How the next arm is chosen: a pull rule, a plan, the wider of two intervals, or a sampler.
+Pull: TypeAlias = PullRule | Plan | Literal["by arm", "sampler"]
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
 ROWS = 4
 
@@ -41,6 +42,7 @@ class Lane:
     opening: the first pulls, unless each arm is to be pulled once.
     eliminate, dropped: whether beaten rivals stay beaten (1 to stop, 2 also to choose pulls), and
         those that are.
+    memory: what the pull rule "sampler" keeps (kernels/samplers.py).
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Lane:
         opening: Opening | None = None,
         eliminate: int = 0,
         dropped: Mapping[int, Mapping[int, float]] | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._problem, self._bound, self._pull, self._opening = problem, bound, pull, opening
         self._estimate = estimate.copy()
@@ -65,6 +68,7 @@ class Lane:
             for rival, margin in rivals.items():
                 self._book.dropped[leader, rival] = margin
         self._mixes = _no_mixes(16, estimate.features.shape[1])
+        self.memory = memory or new_memory(NONE)
         self._known = 0
         self.settled = False
 
@@ -107,7 +111,9 @@ class Lane:
         """Play on until settled or `until` pulls."""
         self._open(world, rng, until)
         while not self.settled and (self._opening is None or self._under_way(self._opening)):
-            status = kernel.advance(self._arena, self._book, self._mixes, world, rng, until)
+            status = kernel.advance(
+                self._arena, self._book, self._mixes, self.memory, world, rng, until
+            )
             if status == kernel.BROKEN:
                 raise ill_conditioned(self._arena.ridge)
             leader, rival = self._book.clock[[LEADING, RIVALLING]].tolist()
@@ -190,6 +196,8 @@ def _pull_kind(pull: Pull) -> int | None:
         return kernel.GREEDY
     if pull == "by arm":
         return kernel.BY_ARM
+    if pull == "sampler":
+        return kernel.SAMPLER
     kinds: dict[type, int] = {
         Tracking: kernel.TRACKING,
         Proportions: kernel.SHARES,
@@ -263,7 +271,8 @@ def arena_of(
 
 def book_of(arena: Arena, estimate: LeastSquares) -> Book:
     count, d = arena.features.shape
-    all_rows = count <= 4 * d or arena.pull == kernel.ONE_BY_ONE
+    whole = arena.pull in (kernel.ONE_BY_ONE, kernel.SAMPLER)
+    all_rows = count <= 4 * d or whole
     rows = count if all_rows else ROWS
     rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
     clock = np.zeros(6, dtype=np.int64)

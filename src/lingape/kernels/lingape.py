@@ -26,13 +26,15 @@ from .book import (
     rebuild,
 )
 from .compiling import compiled, inlined
+from .memory import Memory
 from .picks import Mixes, greedy, most_behind, progress, reward, steepest, track
+from .samplers import sampled
 from .world import CompiledWorld
 
 # Kinds of bound.
 SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN, UNSTRUCTURED = 0, 1, 2, 3, 4
 # Ways to choose the next arm.
-GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM = 0, 1, 2, 3, 4
+GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM, SAMPLER = 0, 1, 2, 3, 4, 5
 # Pulls that must be expected to go untested before it pays to rebuild all caches after them.
 WORTHWHILE = 64
 # How `advance` ended.
@@ -341,6 +343,7 @@ def advance(
     arena: Arena,
     book: Book,
     mixes: Mixes,
+    memory: Memory,
     world: CompiledWorld,
     rng: np.random.Generator,
     until: int,
@@ -443,6 +446,8 @@ def advance(
             arm = most_behind(c)
         elif pull == ONE_BY_ONE:
             arm = steepest(cross, gap_variance, variances, arena.active, scores, c)
+        elif pull == SAMPLER:
+            arm = sampled(arena, book, memory, leader, rival, pulls)
         elif pull == TRACKING:
             arm = track(mixes, counts, leader, rival)
             if arm < 0:
