@@ -4,6 +4,7 @@ They stop by any bound that holds under adaptive pulls; what they pull follows f
 own (`memory`), which moves with every reward.
 """
 
+import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -94,19 +95,14 @@ class SamplerExplorer(GapExplorer):
             opening=Spanning(self.problem) if self.start == "spanning" else None,
             eliminate=("none", "stop", "sample").index(self.elimination),
             dropped=self._dropped,
-            memory=copied(self.memory),
+            memory=copy.deepcopy(self.memory),
         )
 
     def adopt(self, lane: "Lane") -> None:
         """Take over what a compiled lane was paid, as if it had been told."""
         super().adopt(lane)
-        self.memory = copied(lane.memory)
+        self.memory = copy.deepcopy(lane.memory)
         begun = self._contest is not None and not self.done
         if begun and self.memory.counters[LEARNED] != self.estimate.pulls:
             self._learn()
             self.memory.counters[LEARNED] = self.estimate.pulls
-
-
-def copied(memory: Memory) -> Memory:
-    """Return an independent copy."""
-    return Memory(*(part.copy() if isinstance(part, np.ndarray) else part for part in memory))

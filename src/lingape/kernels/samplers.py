@@ -1,8 +1,8 @@
 """Which arm next, for explorers that keep data of their own: one file each, dispatched here.
 
 A sampler has two compiled functions. `learn` moves `memory` after a reward, as the explorer's
-`_learn` does; `pick` returns the arm that the explorer's `_choose` would. All K rows of the book are
-kept, in order.
+`_learn` does; `pick` returns the arm that the explorer's `_choose` would. All K rows of the book
+are kept, in order.
 """
 
 from .book import Arena, Book
