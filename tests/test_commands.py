@@ -141,6 +141,9 @@ class TestForecast:
         for instance in from_gap(problem, gap=0.5, draws=10):
             means = instance.arms @ instance.theta
             assert abs(means[0] - means[2]) == pytest.approx(0.5)
+        alike = Problem([[1.0], [1.0 + 1e-15]])
+        with pytest.raises(InvalidArgument, match="too much alike"):
+            from_gap(alike, gap=0.1, draws=1)
         with pytest.raises(InvalidArgument, match="two different arms"):
             from_gap(Problem([[1, 0], [1, 0]]), gap=0.5, draws=1)
 
@@ -197,10 +200,11 @@ class TestReproduce:
         for words in wanted:
             (claim,) = [claim for claim in page["claims"] if words in claim["says"]]
             assert claim["holds"], claim
+        assert all(claim["by"].endswith(".") for claim in page["claims"])
         if name == "table1":
             assert "2,742,461" in text and "2,728,606" in text
         if name == "figure3":
-            assert "synthetic-r6a.gz" in text
+            assert "synthetic-r6a.gz" in text and "made-up data" in text
 
     def test_mistakes(self, here):
         assert_refused(lingape("reproduce", "figure9"), "figure9", status=2)

@@ -17,6 +17,7 @@ from lingape import (
     SelfNormalized,
     Signed,
     Tracking,
+    XYStatic,
     canonical,
     outsider,
     play,
@@ -302,3 +303,24 @@ def test_rows_of_the_compiled_lane_agree_with_a_fresh_solve(count):
             others = np.arange(count) != arm
             assert np.allclose(book.gap_variance[row][others], variance[others], rtol=1e-6)
             assert np.allclose(book.gap_sensitivity[row][others], sensitivity[others], rtol=1e-6)
+
+
+@pytest.mark.parametrize("before", [0, 15])
+def test_moments_are_the_same_in_both_lanes(before):
+    instance = soare(3, 0.01)
+    seen = {}
+    for lane in ("plain", "compiled"):
+        explorer, called = XYStatic(instance.problem()), []
+        if before:
+            run(explorer, instance.gaussian(), max_pulls=before, lane=lane)
+        run(
+            explorer,
+            instance.gaussian(),
+            max_pulls=50,
+            lane=lane,
+            progress=lambda _, pulls: called.append(pulls),  # noqa: B023
+            moments=[0, 5, 10, 20, 30],
+        )
+        seen[lane] = called
+    assert seen["plain"] == seen["compiled"]
+    assert seen["plain"] == [n for n in (5, 10, 20, 30) if n > before] + [before + 50]

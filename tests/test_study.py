@@ -21,13 +21,20 @@ from lingape import (
     XYOracle,
     XYStatic,
     canonical,
+    greedy,
     run,
     soare,
     soare_tied,
     sphere,
 )
 from lingape.complexity import characteristic_time
-from lingape.errors import InvalidArgument, InvalidEnvironment, InvalidProblem, InvalidState
+from lingape.errors import (
+    InvalidArgument,
+    InvalidEnvironment,
+    InvalidProblem,
+    InvalidState,
+    LingapeError,
+)
 from lingape.rates import clopper_pearson
 from lingape.specs import Recipe, instance, parse
 from lingape.study import read_instance, read_study
@@ -192,6 +199,9 @@ class TestFile:
             (lambda t: "", "not a file"),
             (lambda t: t.replace("lingape study", "shopping list"), "shopping list"),
             (lambda t: t.replace('"arm"', '"leg"', 1), "Line 2"),
+            (lambda t: t.replace('"pulls": ', '"pulls": "many", "p": ', 1), "Line 2"),
+            (lambda t: t.replace('"correct": true', '"correct": 1', 1), "Line 2"),
+            (lambda t: t.replace('"study": {', '"study": 3, "s": {', 1), "not a file"),
         ],
     )
     def test_damage_is_refused(self, tmp_path, damage, words):
@@ -266,9 +276,58 @@ def test_on_a_dask_cluster(tmp_path):
     assert done.stdout.split() == ["2", "True"], done.stderr
 
 
+def test_functions_of_one_name_are_told_apart(tmp_path):
+    """A resumed study is the same study, also if its explorers are lambdas."""
+    path = tmp_path / "rows.jsonl"
+    one, other = (lambda p: LinGapE(p)), (lambda p: XYStatic(p))
+    Study({"x": one}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path)
+    Study({"x": one}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path, resume=True)
+    with pytest.raises(InvalidState, match="other explorers"):
+        Study({"x": other}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path, resume=True)
+    made = [(lambda bound: lambda p: LinGapE(p, bound=bound))(b) for b in (Mixture(), Mixture(4))]
+    told = [Study({"x": build}, [canonical(3, 1.0)]).header()["study"] for build in made]
+    assert told[0] != told[1]
+
+
+def test_parts_are_told_without_addresses():
+    study = Study({"x": partial(LinGapE, pull=greedy, bound=Mixture())}, [canonical(3, 1.0)])
+    said = study.header()["study"]["explorers"]["x"]
+    assert said == "LinGapE(pull=greedy, bound=Mixture(scales=8, base=16.0, refined=False))"
+
+
+def test_a_coin_toss_has_no_lower_bound():
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=2, problem={"delta": 0.5})
+    (cell,) = study.run(jobs=1).summary()
+    assert (cell.lower_bound, cell.ratio) == (None, None)
+
+
+def test_numpy_numbers_are_numbers(tmp_path):
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=np.int64(2), max_pulls=np.int64(50))
+    results = study.run(jobs=np.int64(1), path=tmp_path / "rows.jsonl")
+    assert len(results.rows) == 2
+
+
+def test_a_torn_header_is_written_anew(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=1)
+    study.run(jobs=1, path=path)
+    path.write_bytes(path.read_bytes()[:20])
+    study.run(jobs=1, path=path, resume=True)
+    assert len(study.read(path).rows) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"max_pulls": 0}, "max_pulls"),
+        ({"seeds": "12"}, "seeds"),
+        ({"seeds": [0.5, 1.5]}, "seeds"),
+        ({"seeds": True}, "seeds"),
+        ({"explorers": 5}, "mapping from labels"),
+        ({"instances": 5}, "must be a list"),
+        ({"instances": [5]}, "such as 'soare"),
+        ({"problem": 3}, "must be a mapping"),
+        ({"world": ["gaussian"]}, "gaussian, signed"),
         ({"explorers": []}, "needs an explorer"),
         ({"explorers": [LinGapE, LinGapE]}, "different names"),
         ({"explorers": ["nonsense"]}, "No explorer is called"),
@@ -370,12 +429,17 @@ class TestFiles:
             ('explorers = [3]\ninstances = ["outsider"]', "must be texts"),
             ('explorers = ["lingape"]\ninstances = [3]', "arms with a theta"),
             ('explorers = ["lingape"]\ninstances = ["outsider"]\nsede = 3', "sede"),
+            ('explorers = 5\ninstances = ["outsider"]', "must be texts"),
+            ('explorers = ["lingape"]\ninstances = 5', "arms with a theta"),
+            ('explorers = "lingape"\ninstances = {arms = "a", theta = "12"}', "with a theta"),
+            ('explorers = "lingape"\ninstances = "sphere(5, 2, -1)"', "seed must be"),
+            ('explorers = "lingape"\ninstances = "soare(100000000000)"', "below 1,000,000"),
         ],
     )
     def test_mistakes(self, tmp_path, text, words):
         path = tmp_path / "study.toml"
         path.write_text(text)
-        with pytest.raises(InvalidArgument, match=words):
+        with pytest.raises(LingapeError, match=words):
             read_study(path)
 
     def test_all_kinds_of_tables_give_the_same_arms(self, tmp_path):
@@ -399,6 +463,8 @@ class TestFiles:
             read_arms(path)
         polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2]}).write_parquet(path)
         assert read_arms(path) == (["red", "blue"], [[1.0], [2.0]])
+        (tmp_path / "arms.csv").write_text("id,x\n17,1\n18,2\n")
+        assert read_arms(tmp_path / "arms.csv") == (["17", "18"], [[1.0], [2.0]])
 
     @pytest.mark.parametrize("name", ["arms.npy", "arms.parquet", "arms.csv"])
     def test_garbage(self, tmp_path, name):

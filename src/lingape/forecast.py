@@ -81,11 +81,18 @@ def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list
         raise InvalidArgument("There must be two different arms for a gap between them.")
     rng = np.random.default_rng(seed)
     found: list[Instance] = []
-    while len(found) < draws:
+    for _ in range(1_000 * draws):
+        if len(found) == draws:
+            break
         theta: FloatArray = rng.standard_normal((problem.arms.shape[1],))
         least = _lead(problem, theta)
-        if least > 1e-9 * float(np.abs(problem.arms @ theta).max()):
+        if least > 1e-12 * float(np.abs(problem.arms @ theta).max()):
             found.append(_supposed(problem, theta * (size / least), len(found)))
+    if len(found) < draws:
+        raise InvalidArgument(
+            f"The arms are too much alike for a gap of {size:g} between the best two. Drop arms "
+            "that nearly repeat others."
+        )
     return found
 
 

@@ -169,7 +169,7 @@ class _Watch:
         if self._progress is None:
             return False
         if self._moments is not None:
-            return bool(self._moments) and pulls == self._moments[0]
+            return self.next_moment(pulls - 1, pulls - 1) == pulls
         return time.perf_counter() - self._last > PATIENCE
 
     def call(self, explorer: Explorer, pulls: int) -> None:
@@ -216,9 +216,15 @@ def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> N
         raise InvalidEnvironment(
             "The world and the problem have different features; they must be the same arms."
         )
+    checked_limit(max_pulls)
+
+
+def checked_limit(max_pulls: int) -> int:
+    """Return a number of pulls as an int, or raise."""
     whole = isinstance(max_pulls, int | np.integer) and not isinstance(max_pulls, bool)
     if not whole or max_pulls < 1:
         raise InvalidArgument(f"max_pulls must be a whole number from 1; got {max_pulls!r}.")
+    return int(max_pulls)
 
 
 def _generator(seed: Seed) -> np.random.Generator:

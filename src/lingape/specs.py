@@ -169,6 +169,10 @@ def _unreadable(text: str, why: str) -> InvalidArgument:
 def _part(value: Any, registry: Mapping[str, Any] | None) -> Any:
     """Return a bound or a pull rule by its name; other settings as they are."""
     if registry is None:
+        if isinstance(value, Call):
+            raise InvalidArgument(
+                f"Only bound and pull have settings of their own; got {value.name}(...)."
+            )
         return value
     call = value if isinstance(value, Call) else Call(str(value), [], {})
     kind = _known(call.name, registry, "part")
@@ -200,5 +204,6 @@ def _fits(
     except TypeError as reason:
         names = [name for name in signature.parameters if name not in ("problem", *given)]
         raise InvalidArgument(
-            f"{text!r} does not fit: {reason}. Its settings are {', '.join(names) or 'none'}."
+            f"{text!r} does not fit: {str(reason).split('() ')[-1]}. Its settings are "
+            f"{', '.join(names) or 'none'}."
         ) from reason

@@ -9,23 +9,29 @@ import numpy as np
 from .errors import InvalidProblem, MissingExtra
 
 
+# Headings of a column that names arms, whatever is in it.
+NAMING = ("name", "names", "id", "arm", "item", "option", "label")
+
+
 def read_arms(path: str | Path) -> tuple[list[str] | None, list[list[float]]]:
     """Return the names (if any) and the features of the arms in a CSV, Parquet or NPY file.
 
     One row per arm. In a CSV file a first row without any number is a header. A first column
-    without any number holds names. An NPY file is an array of shape (K, d).
+    without any number, or with a heading such as "name" or "id", holds names. An NPY file is an
+    array of shape (K, d).
     """
     kind = Path(path).suffix.lower()
     if kind == ".npy":
         return None, _from_npy(path)
     if kind in (".parquet", ".pq"):
-        rows, first = _from_parquet(path), 1
+        heading, rows, first = *_from_parquet(path), 1
     else:
-        rows, first = _from_csv(path)
+        heading, rows, first = _from_csv(path)
     if not rows:
         raise InvalidProblem(f"{path} has no arms. Write one row of features per arm.")
     names = None
-    if not any(_is_number(row[0]) for row in rows):
+    named = bool(heading) and str(heading[0]).strip().lower() in NAMING
+    if named or not any(_is_number(row[0]) for row in rows):
         names = [str(row[0]) for row in rows]
         rows = [row[1:] for row in rows]
     for line, row in enumerate(rows, start=first):
@@ -43,19 +49,19 @@ def read_arms(path: str | Path) -> tuple[list[str] | None, list[list[float]]]:
     return names, [[float(cell) for cell in row] for row in rows]
 
 
-def _from_csv(path: str | Path) -> tuple[list[list[Any]], int]:
-    """Return the rows and the number of the first, without a header."""
+def _from_csv(path: str | Path) -> tuple[list[str], list[list[Any]], int]:
+    """Return the header, if any, the rows, and the number of the first."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
     except (OSError, UnicodeDecodeError, csv.Error) as reason:
         raise InvalidProblem(f"{path} cannot be read as CSV: {reason}.") from reason
     if rows and not any(_is_number(cell) for cell in rows[0]):
-        return rows[1:], 2
-    return rows, 1
+        return rows[0], rows[1:], 2
+    return [], rows, 1
 
 
-def _from_parquet(path: str | Path) -> list[list[Any]]:
+def _from_parquet(path: str | Path) -> tuple[list[str], list[list[Any]]]:
     try:
         import polars
     except ImportError as reason:
@@ -63,7 +69,8 @@ def _from_parquet(path: str | Path) -> list[list[Any]]:
             "Parquet files need polars, which is not installed: pip install 'lingape[tables]'."
         ) from reason
     try:
-        return [list(row) for row in polars.read_parquet(path).iter_rows()]
+        table = polars.read_parquet(path)
+        return list(table.columns), [list(row) for row in table.iter_rows()]
     except (OSError, polars.exceptions.PolarsError) as reason:
         raise InvalidProblem(f"{path} cannot be read as Parquet: {reason}.") from reason
 

@@ -23,7 +23,10 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except LingapeError as error:
-            raise click.ClickException(str(error)) from error
+            notes = getattr(error, "__notes__", [])
+            raise click.ClickException(" ".join([str(error), *notes])) from error
+        except MemoryError as error:
+            raise click.ClickException("There is not enough memory for this.") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
                 raise

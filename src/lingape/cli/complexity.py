@@ -30,8 +30,8 @@ def complexity(
 ) -> None:
     """Say how hard a problem is, given the θ that explorers are not told.
 
-    ARMS is a CSV file with one row of features per arm; a header and a first column of names are
-    recognised.
+    ARMS is a CSV, Parquet or NPY file with one row of features per arm; a header and a first
+    column of names are recognised.
     """
     from ..complexity import complexity as analyse
     from ..problem import Problem

@@ -71,6 +71,7 @@ def reproduce(
                 quick=quick,
                 tell=show,
                 r6a=logs or None,
+                synthetic=synthetic,
             )
             try:
                 page = EXPERIMENTS[wanted](options)
@@ -78,14 +79,14 @@ def reproduce(
                 click.echo(f"Stopped in {wanted}; what was finished is in {out}.", err=True)
                 sys.exit(130)
         given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
+        given += "".join(f" --r6a {Path(log).name}" for log in r6a)
         command = f"lingape reproduce {wanted} --repeats {repeats}{given}"
         files = page.write(Path(out), command)
         pages.append(page.to_dict() | {"files": [str(file) for file in files]})
         if not json:
             click.echo(f"\n{page.title}  ({time.perf_counter() - begun:.0f} s)")
             for claim in page.claims:
-                verdict = "holds" if claim.holds else "DOES NOT HOLD"
-                click.echo(f"- {claim.says}: {verdict}; {claim.by}")
+                click.echo(f"- {claim.says}: {claim.verdict.upper()}; {claim.by}")
             click.echo(f"Page: {files[0]}")
     if json:
         click.echo(jsonlib.dumps(pages, indent=2))

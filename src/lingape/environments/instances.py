@@ -17,6 +17,9 @@ from .gaussian import Gaussian
 from .signed import Signed
 
 
+MOST = 1_000_000  # arms or dimensions; more would not fit into memory
+
+
 @dataclass(frozen=True, eq=False)
 class Instance:
     """Arms, and the θ that an explorer is not told."""
@@ -80,6 +83,7 @@ def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
     """Arms and θ drawn uniformly from the unit sphere."""
     _at_least("arms", arms, 2)
     _at_least("d", d, 1)
+    _at_least("seed", seed, 0)
     points = np.random.default_rng(seed).standard_normal((arms + 1, d))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     return Instance(f"sphere({arms}, {d}, {seed})", points[:-1], points[-1])
@@ -115,8 +119,11 @@ INSTANCES: dict[str, Callable[..., Instance]] = {
 
 
 def _at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise InvalidEnvironment(f"{name} must be a whole number from {least}; got {value!r}.")
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= value < MOST:
+        raise InvalidEnvironment(
+            f"{name} must be a whole number from {least}, below {MOST:,}; got {value!r}."
+        )
 
 
 def _finite(name: str, value: float) -> float:

@@ -62,6 +62,8 @@ class XYAdaptive(PlannedExplorer):
             raise InvalidArgument(f'design must be "rounded" or "greedy"; got {design!r}.')
         if not 0 < as_float(alpha) < 1:
             raise InvalidArgument(f"alpha must lie strictly between 0 and 1; got {alpha!r}.")
+        if not isinstance(monotone, bool):
+            raise InvalidArgument(f"monotone must be True or False; got {monotone!r}.")
         self.design, self.alpha, self.monotone, self._ridge = design, alpha, monotone, ridge
         self._told: IntArray = np.zeros(len(problem), dtype=np.int64)  # in all phases
         self._favourite = 0  # the best-looking arm at the end of the last phase

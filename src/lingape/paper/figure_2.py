@@ -67,7 +67,7 @@ def reproduce(options: Options) -> Page:
         claims=_claims(means),
         rows=as_csv(rows + adaptive, gap=lambda row: place[row.instance]),
         draw=lambda: _draw(rows, place),
-        notes=[wrong(rows)],
+        notes=[wrong(rows + adaptive)],
     )
 
 

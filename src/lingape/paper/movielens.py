@@ -31,7 +31,7 @@ _INSIDE = "recbole/dataset_example/ml-100k/ml-100k."
 _SCORES = 5  # beside the constant: six features for users and six for movies, as in R6A
 _INSTEAD = (
     "Connect to the network and try again, or use other data: --r6a PATH reads a click log of "
-    "Yahoo! R6A, or one that lingape.paper.r6a.write_synthetic_r6a wrote."
+    "Yahoo! R6A, and --synthetic makes one up."
 )
 
 Table = dict[str, list[str]]  # column name → cells

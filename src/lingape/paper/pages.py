@@ -22,6 +22,7 @@ class Options:
     quick: fewer runs on fewer instances, to see that it works.
     tell: told in words how far it has come.
     r6a: Yahoo's log, for Figure 3; MovieLens stands in for it if None.
+    synthetic: whether that log is made up.
     """
 
     repeats: int = 10
@@ -29,6 +30,7 @@ class Options:
     quick: bool = False
     tell: Callable[[str], None] | None = None
     r6a: tuple[Path, ...] | None = None
+    synthetic: bool = False
 
     def rows_of(self, study: Study, title: str) -> list[Row]:
         """Run a study."""
@@ -45,8 +47,15 @@ class Claim:
     """A statement of the paper's Section 7, and whether it came out."""
 
     says: str
-    holds: bool
+    holds: bool | None  # None if it was not tested
     by: str  # how much, in numbers
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds, in words."""
+        if self.holds is None:
+            return "not tested"
+        return "holds" if self.holds else "does not hold"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +77,7 @@ class Page:
         lines += markdown_table(self.table)
         lines += ["", "## What the paper says of it", ""]
         for claim in self.claims:
-            verdict = "**holds**" if claim.holds else "**does not hold**"
-            lines.append(f"- {claim.says} — {verdict}: {claim.by}")
+            lines.append(f"- {claim.says} — **{claim.verdict}**: {claim.by}")
         if self.notes:
             lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
         lines += [

@@ -87,11 +87,10 @@ def _claims(rows: list[Row], counts: dict[str, FloatArray], *, growth: float) ->
     reported = sum(TABLE_1["LinGapE"])
     return [
         Claim(
-            "XY-static pulls all arms equally",
+            "XY-static pulls all arms equally (in the paper's table: arms 1 and 6 half as often)",
             spread < 1.02 and bool((abs(halves - 0.5) < 0.02).all()),
-            f"arms 2 to 5 within {spread - 1:.2%} of each other, but arms 1 and 6, which are "
-            f"almost the same arm, {halves[0]:.3f} and {halves[1]:.3f} times as often, as in the "
-            "paper's own table.",
+            f"as in the table: arms 2 to 5 within {spread - 1:.2%} of each other, arms 1 and 6, "
+            f"which are almost the same arm, {halves[0]:.3f} and {halves[1]:.3f} times as often.",
         ),
         Claim(
             "LinGapE and XY-oracle mostly pull arm 2",
@@ -111,11 +110,11 @@ def _claims(rows: list[Row], counts: dict[str, FloatArray], *, growth: float) ->
             f"{oracle:,.0f}, the same in every run.",
         ),
         Claim(
-            f"LinGapE takes about {reported:,} pulls",
-            bool(totals.min() <= reported <= totals.max()),
+            f"LinGapE takes {reported:,} pulls (one run)",
+            0.8 < reported / lingape < 1.25,
             f"ours take {totals.mean():,.0f} on average, from {totals.min():,.0f} to "
-            f"{totals.max():,.0f}. With the paper's settings its run is a low draw "
-            "(docs/bounds.md has the distribution over 400 runs).",
+            f"{totals.max():,.0f}. With the paper's settings its run is a low draw: 15 of 400 "
+            "runs are below it (docs/bounds.md).",
         ),
         Claim(
             "The choice between (9) and (12) has very little impact",

@@ -39,13 +39,16 @@ def read_study(path: str | Path) -> Study:
         if key not in data:
             raise InvalidArgument(f"{path} must name its {key}, such as {_EXAMPLES[key]}.")
     explorers, instances = data.pop("explorers"), data.pop("instances")
+    explorers = [explorers] if isinstance(explorers, str) else explorers
+    if not isinstance(explorers, Mapping | list):
+        explorers = [explorers]
     for text in explorers.values() if isinstance(explorers, Mapping) else explorers:
         if not isinstance(text, str):
             raise InvalidArgument(
                 f"Explorers in {path} must be texts, such as {_EXAMPLES['explorers']}; "
                 f"got {text!r}."
             )
-    if isinstance(instances, Mapping):  # one, in a table of its own
+    if not isinstance(instances, list):  # just one
         instances = [instances]
     return Study(explorers, [_instance(item, path) for item in instances], **data)
 
@@ -59,7 +62,8 @@ _EXAMPLES = {
 def _instance(item: Any, path: Path) -> Instance | str:
     if isinstance(item, str):
         return item
-    if isinstance(item, Mapping) and set(item) == {"arms", "theta"}:
+    numbers = isinstance(item, Mapping) and isinstance(item.get("theta"), list)
+    if numbers and set(item) == {"arms", "theta"}:
         # Files are named relative to the one that names them.
         return read_instance(path.parent / str(item["arms"]), item["theta"])
     raise InvalidArgument(

@@ -69,7 +69,7 @@ class Results:
             error_low=low,
             error_high=high,
             lower_bound=least,
-            ratio=None if least is None else float(pulls.mean()) / least,
+            ratio=float(pulls.mean()) / least if least else None,
         )
 
     @cached_property
@@ -85,7 +85,7 @@ class Results:
             time = characteristic_time(problem, instance.theta, tolerance=1e-4)
         except InvalidArgument:  # ties: nobody can stop
             return None
-        return time.samples(problem.delta)
+        return time.samples(problem.delta) or None  # with δ ≥ 1/2 one may as well guess
 
     def table(self) -> str:
         """Return the summary as a Markdown table."""
@@ -96,7 +96,9 @@ class Results:
         for cell in self.summary():
             mean = f"{'≥ ' if cell.unfinished else ''}{cell.mean:,.0f}"
             error = "" if cell.standard_error is None else f"{cell.standard_error:,.0f}"
-            ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
+            ratio = (
+                "" if cell.ratio is None else f"{'≥ ' if cell.unfinished else ''}{cell.ratio:.2f}"
+            )
             rate = f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"
             lines.append(
                 f"| {cell.explorer} | {cell.instance} | {cell.runs} | {mean} | {error} | {ratio} "

@@ -36,22 +36,46 @@ class Row:
         return self.explorer, self.instance, self.seed
 
 
+def _row(data: dict[str, Any]) -> Row:
+    """Return a row from a line of a file, or raise ValueError or the like."""
+    row = Row(**data | {"counts": tuple(data["counts"])})
+    texts = (row.explorer, row.instance, row.ending)
+    numbers = (row.seed, row.arm, row.pulls, *row.counts)
+    if not (
+        all(isinstance(text, str) for text in texts)
+        and all(type(number) is int and number >= 0 for number in numbers)
+        and isinstance(row.correct, bool)
+        and isinstance(row.seconds, float | int)
+        and sum(row.counts) == row.pulls
+    ):
+        raise ValueError("a value is of another kind")
+    return row
+
+
+def _torn(path: Path) -> bool:
+    """Whether a file holds nothing but the beginning of a header."""
+    begin = f'{{"format": "{FORMAT}"'.encode()
+    data = path.read_bytes()[:1_000_000]
+    return b"\n" not in data and (data.startswith(begin) or begin.startswith(data))
+
+
 class RowLog:
     """A file of rows: a header and then one row a line, each written when its run ends."""
 
     def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
         self.rows: list[Row] = []
-        if path.exists() and path.stat().st_size:
+        self._header: dict[str, Any] | None = header  # until it is written, with the first row
+        if path.exists() and path.stat().st_size and not _torn(path):
             if not resume:
                 raise InvalidState(
-                    f"{path} exists. Go on with it (resume), or write to another file."
+                    f"{path} exists. Go on with it (resume=True, or --resume), or write to "
+                    "another file."
                 )
+            self._header = None
             self.rows, whole = self.read(path, header)
             with path.open("r+b") as file:
                 file.truncate(whole)  # a line cut short by a crash
-        self._file = path.open("ab")
-        if not self.rows and not path.stat().st_size:
-            self._write(header)
+        self._file = path.open("ab" if self._header is None else "wb")
 
     @staticmethod
     def read(path: Path, header: dict[str, Any]) -> tuple[list[Row], int]:
@@ -70,7 +94,7 @@ class RowLog:
                     f"{path} must be a file of {FORMAT} {VERSION}; got {first['format']!r} "
                     f"{first['version']!r}."
                 )
-            stranger = [k for k, v in header["study"].items() if first["study"].get(k) != v]
+            stranger = [k for k, v in header["study"].items() if dict(first["study"]).get(k) != v]
             if stranger:
                 raise InvalidState(
                     f"{path} holds another study, with other {', '.join(stranger)}. Go on with "
@@ -83,8 +107,7 @@ class RowLog:
         rows = []
         for number, line in enumerate(lines[1:], start=2):
             try:
-                data_of = json.loads(line)
-                rows.append(Row(**data_of | {"counts": tuple(data_of["counts"])}))
+                rows.append(_row(json.loads(line)))
             except (KeyError, TypeError, ValueError) as reason:
                 raise InvalidState(
                     f"Line {number} of {path} is damaged: {reason!r}. Restore an undamaged copy, "
@@ -94,6 +117,9 @@ class RowLog:
 
     def append(self, row: Row) -> None:
         """Write a row."""
+        if self._header is not None:
+            self._write(self._header)
+            self._header = None
         self._write(asdict(row))
 
     def _write(self, data: dict[str, Any]) -> None:

@@ -1,10 +1,13 @@
 """Explorers × instances × seeds, side by side."""
 
 import hashlib
+import operator
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +18,7 @@ from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
 from ..problem import Problem
 from ..provenance import provenance
-from ..runs import MAX_PULLS, run
+from ..runs import MAX_PULLS, checked_limit, run
 from .clock import Clock, Tally
 from .results import Results
 from .rows import FORMAT, VERSION, Row, RowLog
@@ -58,8 +61,9 @@ class Study:
         self.explorers = _labelled(explorers)
         self.instances = _named(instances)
         self.seeds = _seeds(seeds)
-        self.max_pulls, self.world, self.problem = max_pulls, world, dict(problem or {})
-        if world not in ENVIRONMENTS:
+        self.max_pulls = checked_limit(max_pulls)
+        self.world, self.problem = world, _settings(problem)
+        if not isinstance(world, str) or world not in ENVIRONMENTS:
             raise InvalidArgument(
                 f"world must be one of {', '.join(ENVIRONMENTS)}; got {world!r}."
             )
@@ -185,7 +189,7 @@ class Study:
 
 def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
     """Yield what the tasks return, as they end."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0:
+    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
         raise InvalidArgument(f"jobs must be a whole number of processes, or -1; got {jobs!r}.")
     try:
         import joblib
@@ -210,15 +214,19 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
 
 
 def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str, Any]:
-    if isinstance(explorers, str):
+    if isinstance(explorers, str) or callable(explorers):
         explorers = [explorers]
+    if not isinstance(explorers, Iterable):
+        raise InvalidArgument(
+            f"Explorers must be a list or a mapping from labels; got {explorers!r}."
+        )
     if not isinstance(explorers, Mapping):
         listed = list(explorers)
         labels = [_told(build) for build in listed]
         if len(set(labels)) < len(labels):
             raise InvalidArgument(
-                f"Explorers in a list need different names; got {', '.join(labels)}. Pass a "
-                "mapping from labels to explorers."
+                f"Explorers in a list need different names; got {', '.join(labels)}. Leave out "
+                "what is there twice, or pass a mapping from labels to explorers."
             )
         explorers = dict(zip(labels, listed, strict=True))
     if not explorers:
@@ -232,9 +240,15 @@ def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str,
 def _named(instances: Iterable[Instance | str]) -> dict[str, Instance]:
     if isinstance(instances, str | Instance):
         instances = [instances]
+    if not isinstance(instances, Iterable):
+        raise InvalidArgument(f"Instances must be a list; got {instances!r}.")
     found: dict[str, Instance] = {}
     for item in instances:
         instance = specs.instance(item) if isinstance(item, str) else item
+        if not isinstance(instance, Instance):
+            raise InvalidArgument(
+                f"An instance is an Instance or a text such as 'soare(5, 0.1)'; got {item!r}."
+            )
         if instance.name in found:
             raise InvalidArgument(f"Instances need different names; two are {instance.name!r}.")
         found[instance.name] = instance
@@ -243,10 +257,22 @@ def _named(instances: Iterable[Instance | str]) -> dict[str, Instance]:
     return found
 
 
+def _settings(problem: Mapping[str, Any] | None) -> dict[str, Any]:
+    if problem is not None and not isinstance(problem, Mapping):
+        raise InvalidArgument(
+            f"problem must be a mapping such as {{'delta': 0.05}}; got {problem!r}."
+        )
+    return dict(problem or {})
+
+
 def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    listed: Sequence[int]
     try:
-        listed = range(seeds) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    except (TypeError, ValueError):
+        if isinstance(seeds, bool | str):
+            raise TypeError
+        whole = isinstance(seeds, int | np.integer)
+        listed = range(int(seeds)) if whole else [operator.index(seed) for seed in seeds]  # type: ignore
+    except TypeError:
         listed = ()
     if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
         raise InvalidArgument(
@@ -256,15 +282,29 @@ def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _told(part: Any) -> Any:
-    """Return a part of a study in words."""
+    """Return a part of a study in words, the same in every process, and others for other parts."""
     if isinstance(part, specs.Recipe):
         return part.text
     if isinstance(part, partial):
-        settings = [*map(repr, part.args), *(f"{k}={v!r}" for k, v in part.keywords.items())]
+        settings = [f"{_told(value)}" for value in part.args]
+        settings += [f"{name}={_told(value)}" for name, value in part.keywords.items()]
         return f"{_told(part.func)}({', '.join(settings)})"
-    if isinstance(part, str | int | float):
+    if isinstance(part, np.generic):
+        return part.item()
+    if part is None or isinstance(part, str | int | float):
         return part
-    return getattr(part, "__qualname__", repr(part))
+    if isinstance(part, FunctionType) and "<" in part.__qualname__:  # others may have this name
+        return f"{part.__qualname__} {_code_digest(part)}"
+    return getattr(part, "__qualname__", None) or re.sub(r" at 0x[0-9a-f]+", "", repr(part))
+
+
+def _code_digest(function: FunctionType) -> str:
+    """Return a digest of what a function does, and of what it has closed over."""
+    code, closed = function.__code__, function.__closure__ or ()
+    does = (code.co_code, code.co_names, re.sub(r" at 0x[0-9a-f]+", "", repr(code.co_consts)))
+    holds = [_told(cell.cell_contents) for cell in closed]
+    told = repr((does, holds, function.__defaults__, function.__kwdefaults__))
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def _digest(instance: Instance) -> str:
