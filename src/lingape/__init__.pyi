@@ -16,10 +16,12 @@ from .environments import (
     Instance,
     Signed,
     canonical,
+    items,
     outsider,
     shared_doubt,
     soare,
     soare_tied,
+    sparse,
     sphere,
 )
 from .explorers import (
@@ -81,11 +83,13 @@ __all__ = [
     "XYStatic",
     "canonical",
     "greedy",
+    "items",
     "outsider",
     "play",
     "run",
     "shared_doubt",
     "soare",
     "soare_tied",
+    "sparse",
     "sphere",
 ]

@@ -2,8 +2,10 @@
 
 from .base import Bound, Comparisons
 from .fixed_design import FixedDesign
+from .jedra_proutiere import JedraProutiere
 from .mixture import Mixture
 from .self_normalized import SelfNormalized
+from .stylised import Stylised
 from .unstructured import Unstructured
 from .worst_case import WorstCase
 
@@ -13,6 +15,8 @@ BOUNDS: dict[str, type[Bound]] = {
     "worst-case": WorstCase,
     "fixed-design": FixedDesign,
     "unstructured": Unstructured,
+    "jedra-proutiere": JedraProutiere,
+    "stylised": Stylised,
 }
 
 __all__ = [
@@ -20,8 +24,10 @@ __all__ = [
     "Bound",
     "Comparisons",
     "FixedDesign",
+    "JedraProutiere",
     "Mixture",
     "SelfNormalized",
+    "Stylised",
     "Unstructured",
     "WorstCase",
 ]

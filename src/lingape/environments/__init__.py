@@ -6,10 +6,12 @@ from .instances import (
     INSTANCES,
     Instance,
     canonical,
+    items,
     outsider,
     shared_doubt,
     soare,
     soare_tied,
+    sparse,
     sphere,
 )
 from .signed import Signed
@@ -27,9 +29,11 @@ __all__ = [
     "Instance",
     "Signed",
     "canonical",
+    "items",
     "outsider",
     "shared_doubt",
     "soare",
     "soare_tied",
+    "sparse",
     "sphere",
 ]

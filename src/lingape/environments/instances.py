@@ -16,7 +16,6 @@ from ..problem import Problem, as_float
 from .gaussian import Gaussian
 from .signed import Signed
 
-
 MOST = 1_000_000  # arms or dimensions; more would not fit into memory
 
 
@@ -27,6 +26,8 @@ class Instance:
     name: str
     arms: FloatArray
     theta: FloatArray
+    pullable: tuple[int, ...] | None = None  # as for Problem: all unless given
+    answers: tuple[int, ...] | None = None
 
     def problem(self, **settings: Any) -> Problem:
         """Return the problem as an explorer sees it; settings as for Problem.
@@ -34,7 +35,7 @@ class Instance:
         S defaults to the length of θ, which only the paper's bounds look at.
         """
         settings.setdefault("norm_bound", float(np.linalg.norm(self.theta)) or None)
-        return Problem(self.arms, **settings)
+        return Problem(self.arms, pullable=self.pullable, answers=self.answers, **settings)
 
     def gaussian(self, *, scale: float = 1.0) -> Gaussian:
         """Return the world with Gaussian noise."""
@@ -108,11 +109,44 @@ def shared_doubt() -> Instance:
     return Instance("shared_doubt", arms, np.array([-1.0, 0.0]))
 
 
+def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Instance:
+    """Arms of length √support with few features each, out of many, and a Gaussian θ."""
+    _at_least("arms", arms, 2)
+    _at_least("d", d, 1)
+    _at_least("seed", seed, 0)
+    if not isinstance(support, int) or not 1 <= support <= d:
+        raise InvalidEnvironment(f"support must be a whole number from 1 to d; got {support!r}.")
+    rng = np.random.default_rng(seed)
+    x = np.zeros((arms, d))
+    for k in range(arms):
+        x[k, rng.choice(d, size=support, replace=False)] = rng.choice([-1.0, 1.0], size=support)
+    theta = rng.standard_normal(d) / math.sqrt(support)
+    return Instance(f"sparse({arms}, {d}, {support}, {seed})", x, theta)
+
+
+def items(d: int = 5, count: int = 30, seed: int = 0) -> Instance:
+    """d unit vectors to pull, and random items of length 1 to choose among (Fiez et al. 2019)."""
+    _at_least("d", d, 2)
+    _at_least("count", count, 2)
+    _at_least("seed", seed, 0)
+    points = np.random.default_rng(seed).standard_normal((count + 1, d))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return Instance(
+        f"items({d}, {count}, {seed})",
+        np.vstack([np.eye(d), points[:-1]]),
+        points[-1],
+        pullable=tuple(range(d)),
+        answers=tuple(range(d, d + count)),
+    )
+
+
 INSTANCES: dict[str, Callable[..., Instance]] = {
     "soare": soare,
     "soare_tied": soare_tied,
     "canonical": canonical,
     "sphere": sphere,
+    "sparse": sparse,
+    "items": items,
     "outsider": outsider,
     "shared_doubt": shared_doubt,
 }

@@ -29,14 +29,15 @@ class Arena(NamedTuple):
     ridge: float
     bound: int
     constants: FloatArray  # log(κ/δ), √λ S, L²/λ, d log λ; for MIXTURE only log(J/δ)
-    grid: FloatArray  # (J,) prior scales; empty unless MIXTURE
-    pull: int  # GREEDY, TRACKING, SHARES or ONE_BY_ONE
+    grid: FloatArray  # (J,) prior scales; empty unless MIXTURE or JEDRA_PROUTIERE
+    pull: int  # GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM, SAMPLER or BY_PAIR
     shares: FloatArray  # (K,) for SHARES
     active: IntArray  # the arms whose differences ONE_BY_ONE shortens; empty for other pulls
     truth: FloatArray  # (K,) means to judge by instead of the estimated ones; empty to estimate
     opened: bool  # the caller sees to the first pulls; else each arm is pulled once
     eliminate: int  # 0 no, 1 to stop, 2 to choose pulls as well
     near: float  # return when widths this much shorter would settle it; 0 for never
+    spanning: IntArray  # (d,) arms that span (Problem.spanning)
 
 
 class Book(NamedTuple):

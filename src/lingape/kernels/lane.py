@@ -1,13 +1,22 @@
 """Drive the compiled loop of kernels/lingape.py with the parts of an explorer."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds import Bound, FixedDesign, Mixture, SelfNormalized, Unstructured, WorstCase
+from ..bounds import (
+    Bound,
+    FixedDesign,
+    JedraProutiere,
+    Mixture,
+    SelfNormalized,
+    Stylised,
+    Unstructured,
+    WorstCase,
+)
 from ..bounds.base import comparison_count, norm_bound_of
 from ..bounds.mixture import NEAR
 from ..least_squares import LeastSquares, ill_conditioned
@@ -16,7 +25,7 @@ from ..problem import Problem
 from ..pulls import PullRule, Tracking, greedy
 from . import lingape as kernel
 from .book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, Arena, Book
-from .memory import NONE, Memory, new_memory
+from .memory import NONE, WANTED, Memory, new_memory
 from .picks import Mixes
 from .world import GAUSSIAN, CompiledWorld
 
@@ -29,8 +38,9 @@ class Opening(Protocol):
     def started(self, estimate: LeastSquares) -> bool: ...
 
 
-# How the next arm is chosen: a pull rule, a plan, the wider of two intervals, or a sampler.
-Pull: TypeAlias = PullRule | Plan | Literal["by arm", "sampler"]
+# How the next arm is chosen: a pull rule, a plan, the wider of two intervals, a sampler, or greedily
+# for the leader that all pairs of arms settle on.
+Pull: TypeAlias = PullRule | Plan | Literal["by arm", "sampler", "by pair"]
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
 ROWS = 4
 
@@ -43,7 +53,12 @@ class Lane:
     eliminate, dropped: whether beaten rivals stay beaten (1 to stop, 2 also to choose pulls), and
         those that are.
     memory: what the pull rule "sampler" keeps (kernels/samplers.py).
+
+    design: set by samplers that follow shares of pulls, and want new ones now and then: estimated
+        means to shares.
     """
+
+    design: Callable[[FloatArray], FloatArray] | None = None
 
     def __init__(
         self,
@@ -121,6 +136,10 @@ class Lane:
                 self._add_mix(leader, rival)
             elif status == kernel.NEARLY:
                 self._try_refinement(leader)
+            elif status == kernel.NEEDS_DESIGN:
+                assert self.design is not None
+                self.memory.vectors[0] = self.design(self._book.means)
+                self.memory.counters[WANTED] = 0
             else:
                 self.settled = status == kernel.SETTLED
                 return
@@ -188,6 +207,8 @@ _KINDS: dict[type, int] = {
     Mixture: kernel.MIXTURE,
     FixedDesign: kernel.FIXED_DESIGN,
     Unstructured: kernel.UNSTRUCTURED,
+    JedraProutiere: kernel.JEDRA_PROUTIERE,
+    Stylised: kernel.STYLISED,
 }
 
 
@@ -198,6 +219,8 @@ def _pull_kind(pull: Pull) -> int | None:
         return kernel.BY_ARM
     if pull == "sampler":
         return kernel.SAMPLER
+    if pull == "by pair":
+        return kernel.BY_PAIR
     kinds: dict[type, int] = {
         Tracking: kernel.TRACKING,
         Proportions: kernel.SHARES,
@@ -225,6 +248,12 @@ def arena_of(
     if isinstance(bound, Mixture):
         constants = np.array([math.log(bound.scales / problem.delta)])
         grid = bound.grid
+    elif isinstance(bound, JedraProutiere):
+        constants = np.array([-math.log(problem.delta), 0.0, bound.u, bound.c])
+        grid = bound.grid
+    elif isinstance(bound, Stylised):
+        constants = np.array([-math.log(problem.delta), 0.0])
+        grid = np.zeros(0)
     elif isinstance(bound, Unstructured):
         constants = np.array([math.log(4 * len(problem) / problem.delta), 0.0])
         grid = np.zeros(0)
@@ -266,15 +295,16 @@ def arena_of(
         opened=False,
         eliminate=0,
         near=NEAR if isinstance(bound, Mixture) and bound.refined else 0.0,
+        spanning=np.array(problem.spanning, dtype=np.int64),
     )
 
 
 def book_of(arena: Arena, estimate: LeastSquares) -> Book:
     count, d = arena.features.shape
-    whole = arena.pull in (kernel.ONE_BY_ONE, kernel.SAMPLER)
+    whole = arena.pull in (kernel.ONE_BY_ONE, kernel.SAMPLER, kernel.BY_PAIR)
     all_rows = count <= 4 * d or whole
     rows = count if all_rows else ROWS
-    rows2, scales = (rows, len(arena.grid)) if arena.bound == kernel.MIXTURE else (0, 0)
+    rows2, scales = rows if arena.bound == kernel.MIXTURE else 0, len(arena.grid)
     clock = np.zeros(6, dtype=np.int64)
     clock[PULLS] = estimate.pulls
     return Book(

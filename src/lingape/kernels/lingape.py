@@ -33,12 +33,13 @@ from .world import CompiledWorld
 
 # Kinds of bound.
 SELF_NORMALIZED, WORST_CASE, MIXTURE, FIXED_DESIGN, UNSTRUCTURED = 0, 1, 2, 3, 4
+JEDRA_PROUTIERE, STYLISED = 5, 6
 # Ways to choose the next arm.
-GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM, SAMPLER = 0, 1, 2, 3, 4, 5
+GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM, SAMPLER, BY_PAIR = 0, 1, 2, 3, 4, 5, 6
 # Pulls that must be expected to go untested before it pays to rebuild all caches after them.
 WORTHWHILE = 64
 # How `advance` ended.
-PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN = 0, 1, 2, 3, 4
+PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN, NEEDS_DESIGN = 0, 1, 2, 3, 4, 5
 
 
 @inlined
@@ -191,6 +192,66 @@ def _by_arm(
     while twins[rival] == twins[leader] or upper[rival] < best - slack:
         rival += 1
     return leader, rival, margin
+
+
+@compiled
+def _by_pair(
+    arena: Arena, book: Book, radius: float
+) -> tuple[int, int, float]:
+    """Return leader, rival and B from the intervals of all pairs (explorers/lin_gifa.py).
+
+    Every arm has its row, in order. Leaves the upper ends of the leader's contests in `scores`.
+    """
+    means, twins, scores, largest = book.means, arena.twins, book.scores, book.c
+    count = len(means)
+    first = 0
+    for j in range(count):
+        _ends(arena, book, radius, j)
+        best = -math.inf
+        for k in range(count):
+            if twins[k] != twins[j] and not scores[k] <= best:
+                best = scores[k]
+                if best != best:
+                    return 0, 0, math.nan
+        largest[j] = best - means[j]
+        if largest[j] < largest[first]:
+            first = j
+    _ends(arena, book, radius, first)
+    rival, margin = _closest(means, scores, twins, first)
+    slack = RIVAL * (scores[rival] - means[rival])
+    leader = 0
+    while largest[leader] > largest[first] + slack:
+        leader += 1
+    if leader != first:
+        _ends(arena, book, radius, leader)
+        rival, margin = _closest(means, scores, twins, leader)
+    return leader, rival, margin
+
+
+@compiled
+def _ends(arena: Arena, book: Book, radius: float, row: int) -> None:
+    """Write the upper end of each arm's interval against the arm of `row`."""
+    means, scores, variances = book.means, book.scores, book.variances
+    if arena.bound == MIXTURE:
+        _mixture_ends(
+            row, means, book.gap_variance, book.gap_sensitivity, book.nats, arena.grid, scores
+        )
+    elif arena.bound == UNSTRUCTURED:
+        for k in range(len(means)):
+            scores[k] = means[k] + radius * (math.sqrt(variances[k]) + math.sqrt(variances[row]))
+    else:
+        for k in range(len(means)):
+            scores[k] = means[k] + radius * math.sqrt(book.gap_variance[row, k])
+
+
+@compiled
+def _inverse_eigenvalue(counts: IntArray, variances: FloatArray, spanning: IntArray) -> float:
+    """Return no less than the largest eigenvalue of V⁻¹ (bounds.JedraProutiere.factor)."""
+    least, trace = counts[spanning[0]], 0.0
+    for k in spanning:
+        least = min(least, counts[k])
+        trace += variances[k]
+    return min(trace, 1.0 / least) if least > 0 else trace
 
 
 @inlined
@@ -357,6 +418,7 @@ def advance(
     bound, epsilon, noise_scale, near = arena.bound, arena.epsilon, arena.noise_scale, arena.near
     eliminate = arena.eliminate
     grid, twins, pull, constants = arena.grid, arena.twins, arena.pull, arena.constants
+    spanning = arena.spanning
     judged = arena.truth if len(arena.truth) else book.means
     counts, sums, means, variances = book.counts, book.sums, book.means, book.variances
     spread, row_of, owner, used = book.spread, book.row_of, book.owner, book.used
@@ -366,7 +428,8 @@ def advance(
     kind, mu, scale = world.kind, world.means, world.scale
     count, d, all_rows = len(counts), len(arena.columns), len(owner) == len(counts)
     # The widths of the others may shrink faster than their lengths do.
-    gliding = pull == SHARES and bound != MIXTURE and bound != UNSTRUCTURED
+    gliding = pull == SHARES and bound in (SELF_NORMALIZED, WORST_CASE, FIXED_DESIGN, STYLISED)
+    unknown = math.inf  # c/g of JEDRA_PROUTIERE, which only falls
     pulls, tick, growth = clock[PULLS], clock[TICK], gauge[GROWTH]
     while True:
         leader = _leader(judged, noise_scale)
@@ -386,6 +449,13 @@ def advance(
                 radius = 2.0 * (constants[0] + 3.0 * math.log(float(pulls)))
             elif bound == FIXED_DESIGN:  # (2)
                 radius = constants[2] * max(0.0, constants[0] + 2.0 * math.log(float(pulls)))
+            elif bound == JEDRA_PROUTIERE:
+                if unknown > 1.0:
+                    unknown = constants[3] * _inverse_eigenvalue(counts, variances, spanning)
+                radius = 2.0 * constants[0] + log_dets[0] + growth
+                radius *= 1.0 + constants[2] * max(1.0, unknown)
+            elif bound == STYLISED:
+                radius = 2.0 * (constants[0] + math.log(1.0 + math.log(float(pulls))))
             else:  # (4)
                 radius = max(2, d) * (constants[0] + math.log(1.0 + pulls * constants[2]))
             radius = noise_scale * math.sqrt(radius) + constants[1]
@@ -398,6 +468,9 @@ def advance(
                     scores[k] = judged[k] + radius * math.sqrt(gap_variance[first, k])
         if pull == BY_ARM:
             leader, rival, margin = _by_arm(means, scores, twins, noise_scale)
+        elif pull == BY_PAIR:
+            leader, rival, margin = _by_pair(arena, book, radius)
+            first = leader
         else:
             left, worst = 1, 0.0
             if eliminate > 0:
@@ -448,6 +521,9 @@ def advance(
             arm = steepest(cross, gap_variance, variances, arena.active, scores, c)
         elif pull == SAMPLER:
             arm = sampled(arena, book, memory, leader, rival, pulls)
+            if arm < 0:
+                status = NEEDS_DESIGN
+                break
         elif pull == TRACKING:
             arm = track(mixes, counts, leader, rival)
             if arm < 0:

@@ -39,9 +39,12 @@ def shrinks_with_pulls(build: BuildBound) -> None:
 def covers_as_promised(build: BuildBound) -> None:
     """All intervals hold at all times, in all but a share δ of runs.
 
-    Under adaptive sampling if the bound claims to be adaptive, else under a fixed design.
+    Under adaptive sampling if the bound claims to be adaptive, else under a fixed design. A bound
+    that says of itself that it is not proven promises nothing.
     """
     bound, rounds, runs = build(), 150, 60
+    if not getattr(bound, "proven", True):
+        return
     instance = soare_tied(2, 0.5)
     problem = instance.problem(norm_bound=2.0, delta=0.1)
     means = instance.gaussian().means

@@ -1,0 +1,84 @@
+"""The bound of Jedra and Proutiere (2020): one prior scale, around plain least squares.
+
+With probability at least 1 - δ, for all times and all directions y at once,
+
+    |yᵀ(θ̂ - θ)| ≤ ‖y‖_{V⁻¹} √(2β),   β = (1 + u) R² log( det(V/uc + I)^½ / δ ),   once V ⪰ cI.
+
+Proof. The self-normalised bound with the prior ucI (docs/bounds.md, one scale) says that ‖S‖²
+in the norm of (V + ucI)⁻¹ is at most 2R² log(det(V/uc + I)^½/δ). Where V ⪰ gI we have
+V + ucI ⪯ (1 + uc/g)V, so ‖S‖² in the norm of V⁻¹ is at most 1 + uc/g times that, and
+θ̂ - θ = V⁻¹S. With g = c this is the statement of the paper; with any smaller g it is still a
+bound, so that here widths are long before V ⪰ cI, not infinite.
+
+The paper takes c from a spanning set of d arms, as the smallest eigenvalue of Σxxᵀ over it, which
+changes with the units of the features. Here coordinates are those in which that sum is I, so that
+V ⪰ I once each arm of the set has been pulled, and a linear map of the features changes nothing.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import InvalidBound
+from ..least_squares import LeastSquares
+from ..problem import LARGEST, SMALLEST, Problem, as_float
+from .base import ADAPTIVE_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+
+
+@dataclass(frozen=True)
+class JedraProutiere(AdaptiveBound):
+    """Widths ‖y‖·√(2β), β = (1 + u) R² log(det(V/uc + I)^½/δ), in units of a spanning set.
+
+    u: how small the prior is beside c; small ones cost in the determinant, large ones in front.
+    c: how much must be known before the factor is 1 + u: as much as c pulls of each arm of the
+        spanning set tell.
+    """
+
+    u: float = 0.1
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("u", "c"):
+            if not SMALLEST <= as_float(value := getattr(self, name)) <= LARGEST:
+                raise InvalidBound(
+                    f"{name} of JedraProutiere must be a number above 0, from {SMALLEST:g} to "
+                    f"{LARGEST:g}; got {value!r}. The defaults are u=0.1 and c=1."
+                )
+
+    @cached_property
+    def grid(self) -> FloatArray:
+        """Return the one prior scale, uc."""
+        return np.array([float(self.u) * float(self.c)])
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        no_ridge(ridge, "JedraProutiere")
+        basis = problem.orthonormal
+        features = np.linalg.solve(basis[list(problem.spanning)].T, basis.T).T[problem.twins]
+        return LeastSquares(np.ascontiguousarray(features), sensitivities=True)
+
+    def factor(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return 1 + uc/g, where V ⪰ gI, from what is at hand: 1 + u as soon as g = c will do.
+
+        The smallest eigenvalue of V is at least the least count among the spanning arms, which
+        are the unit vectors here, and at least the inverse of V⁻¹'s trace.
+        """
+        spanning = list(problem.spanning)
+        least = int(estimate.counts[spanning].min())
+        inverse = float(estimate.variances[spanning].sum())
+        if least > 0:
+            inverse = min(inverse, 1.0 / least)
+        return 1.0 + self.u * max(1.0, self.c * inverse)
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return √(2β)."""
+        nats = 0.5 * float(estimate.log_det_ratios(self.grid)[0]) - math.log(problem.delta)
+        return problem.noise_scale * math.sqrt(2.0 * self.factor(problem, estimate) * nats)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return (noise_assumption(problem), ADAPTIVE_ASSUMPTION)

@@ -1,0 +1,48 @@
+"""The threshold that experiments in the literature stop by, and that nobody has proven.
+
+Garivier and Kaufmann (2016) suggest log((1 + log t)/δ) in place of the thresholds that their
+theory supports, and papers since report sample counts with it. It pays for all times by a double
+logarithm, as the law of the iterated logarithm would have it for one comparison, but neither for
+the number of comparisons nor for the dimension. Where arms tie it errs far more often than δ:
+docs/bounds.md has the numbers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .base import AdaptiveBound, no_ridge, noise_assumption
+
+
+@dataclass(frozen=True)
+class Stylised(AdaptiveBound):
+    """Widths R ‖y‖ √(2 log((1 + log n)/δ)) after n pulls: a rule of thumb, without a proof.
+
+    For comparing with published figures. Certificates by it say that nothing is guaranteed.
+    """
+
+    proven: ClassVar[bool] = False
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        no_ridge(ridge, "Stylised")
+        return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return the factor in front of ‖y‖."""
+        nats = math.log((1.0 + math.log(estimate.pulls)) / problem.delta)
+        return problem.noise_scale * math.sqrt(2.0 * nats)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return (
+            noise_assumption(problem),
+            "Intervals this short hold as often as they should, which is not proven and, where "
+            "arms tie, not so.",
+        )
