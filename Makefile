@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow bench paper readme guarantees kernels format clean
+.PHONY: demo test check slow bench paper leaderboard readme guarantees kernels format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -25,6 +25,9 @@ bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 
 paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
 	$(BIN)/lingape reproduce all --out docs/paper
+
+leaderboard: $(READY)  ## compare all explorers, into docs/leaderboard, some minutes
+	$(BIN)/lingape leaderboard --out docs/leaderboard
 
 readme: $(READY)  ## rewrite what the commands in README.md print
 	$(BIN)/python tests/console.py README.md

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import FloatArray
+from .arrays import FloatArray, IntArray
 from .designs import DirectionProgram, Mix, xy
 from .errors import InvalidArgument
 from .problem import LARGEST, SMALLEST, Problem, as_float, checked_theta
@@ -44,18 +44,19 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     """Return the best arm and Δ (14): how much worse each arm is than the best.
 
     For the best arm itself it is the least of the others'. Exact duplicates of the best arm are as
-    good as it and have gap 0.
+    good as it and have gap 0. The best is among the answers, and arms that cannot be the answer
+    have no gap: NaN.
     """
     vector = checked_theta(problem, theta)
-    means = problem.arms @ vector
+    means = np.where(problem.can_answer, problem.arms @ vector, -np.inf)
     best = int(means.argmax())
-    delta = means[best] - means
-    others = problem.twins != problem.twins[best]
-    if not others.any():
+    delta = np.where(problem.can_answer, means[best] - means, np.nan)
+    others = _rivals(problem, best)
+    if not len(others):
         raise InvalidArgument("There must be an arm other than the best; all are duplicates.")
     least = float(delta[others].min())
-    if least <= 1e-12 * float(np.abs(means).max()):
-        tied = int(np.flatnonzero(others)[delta[others].argmin()])
+    if least <= 1e-12 * float(np.abs(means[problem.can_answer]).max()):
+        tied = int(others[delta[others].argmin()])
         raise InvalidArgument(
             f"The best arm must be unique; arms {best} and {tied} both have mean {means[best]:g}. "
             "No algorithm can tell them apart."
@@ -72,13 +73,24 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
 def characteristic_time(
     problem: Problem, theta: npt.ArrayLike, *, tolerance: float = 1e-6
 ) -> CharacteristicTime:
-    """Return T*(θ) = min_p max_i 2R²‖x* - x_i‖²/Δ_i², the oracle's design problem, certified."""
+    """Return T*(θ) = min_p max_i 2R²‖x* - x_i‖²/Δ_i², the oracle's design problem, certified.
+
+    The best arm x* and its rivals x_i are answers; the design p is on arms that can be pulled.
+    """
     best, delta = gaps(problem, theta)
-    rivals = np.flatnonzero(problem.twins != problem.twins[best])
+    rivals = _rivals(problem, best)
     directions = problem.arms[best] - problem.arms[rivals]
-    design = xy(problem.arms, directions, gaps=delta[rivals], tolerance=tolerance)
+    pulled = problem.arms[problem.can_pull]
+    design = xy(pulled, directions, gaps=delta[rivals], tolerance=tolerance)
+    allocation = np.zeros(len(problem))
+    allocation[problem.can_pull] = design.proportions
     scale = 2.0 * problem.noise_scale**2
-    return CharacteristicTime(scale * design.lower_bound, design.gap, design.proportions)
+    return CharacteristicTime(scale * design.lower_bound, design.gap, allocation)
+
+
+def _rivals(problem: Problem, best: int) -> IntArray:
+    """Return the answers that are not duplicates of the best one."""
+    return np.flatnonzero((problem.twins != problem.twins[best]) & problem.can_answer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +136,7 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
 
     ridge: λ, for Theorem 2.
     """
+    _refuse_items(problem)
     if not 0 < as_float(ridge) <= LARGEST:
         raise InvalidArgument(f"ridge (λ) must be a number above 0; got {ridge!r}.")
     best, delta = gaps(problem, theta)
@@ -151,7 +164,16 @@ def lingape_complexity(problem: Problem, theta: npt.ArrayLike) -> float:
 
     H_ε = Σ_k max_{i,j} p*_k(y) ρ(y) / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²,  y = x_i - x_j
     """
+    _refuse_items(problem)
     return _lingape(problem, gaps(problem, theta)[1], _mixes(problem))
+
+
+def _refuse_items(problem: Problem) -> None:
+    if not problem.plain:
+        raise InvalidArgument(
+            "The paper's quantities are for arms that can all be pulled and be the answer; this "
+            "problem has pullable or answers. characteristic_time takes it."
+        )
 
 
 def ugape_complexity(delta: FloatArray, *, epsilon: float, reward_range: float) -> float:

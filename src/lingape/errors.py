@@ -12,6 +12,9 @@ LingapeError
 ├── IllConditioned     (ArithmeticError) numbers too far apart in size to compute with
 ├── DesignFailed       (RuntimeError)  a design problem was not solved to its tolerance
 ├── ExplorationOver    (RuntimeError)  the answer is known; there is nothing left to ask
+├── NotFound           (LookupError)   no experiment or ticket of that name
+├── Conflict           (RuntimeError)  something else was recorded under that name already
+├── StorageFailed      (RuntimeError)  a database that cannot be used now; try again
 ├── MissingData        (RuntimeError)  data that could not be downloaded
 └── MissingExtra       (ImportError)   an optional dependency is not installed
 
@@ -65,6 +68,18 @@ class DesignFailed(LingapeError, RuntimeError):
 
 class ExplorationOver(LingapeError, RuntimeError):
     """The explorer is done: it has an answer and no further question."""
+
+
+class NotFound(LingapeError, LookupError):
+    """There is no experiment, or no ticket, of that name."""
+
+
+class Conflict(LingapeError, RuntimeError):
+    """Something else was recorded before, and what is recorded is never changed."""
+
+
+class StorageFailed(LingapeError, RuntimeError):
+    """The database could not be used; nothing is lost, and doing the same again is safe."""
 
 
 class MissingData(LingapeError, RuntimeError):

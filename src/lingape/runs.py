@@ -30,6 +30,7 @@ class Ending(Enum):
     """How a run ended."""
 
     SETTLED = "settled"
+    SPENT = "the budget is spent"  # without the answer being proven to within ε
     LIMIT = "stopped at the pull limit"
 
 
@@ -56,7 +57,7 @@ class Result:
     lane: str  # "plain" or "compiled"
 
     def __str__(self) -> str:
-        if self.ending is Ending.SETTLED:
+        if self.ending is not Ending.LIMIT:
             return str(self.certificate)
         return (
             f"Stopped at the limit of {self.pulls} pulls. {self.certificate}\n"
@@ -137,13 +138,19 @@ def run(
         arm=arm,
         pulls=int(counts.sum()),
         counts=counts,
-        ending=Ending.SETTLED if explorer.done else Ending.LIMIT,
+        ending=_ending(explorer, certificate),
         certificate=certificate,
         true_gap=true_gap,
         correct=true_gap <= explorer.problem.epsilon,
         seconds=time.perf_counter() - start,
         lane="plain" if fast is None else "compiled",
     )
+
+
+def _ending(explorer: Explorer, certificate: Certificate) -> Ending:
+    if not explorer.done:
+        return Ending.LIMIT
+    return Ending.SETTLED if certificate.settled else Ending.SPENT
 
 
 def _true_gap(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float:

@@ -14,7 +14,7 @@ from .arrays import FloatArray
 from .bounds import BOUNDS
 from .environments import INSTANCES, Instance
 from .errors import InvalidArgument
-from .explorers import EXPLORERS, Explorer
+from .explorers import BUDGET_EXPLORERS, EXPLORERS, Explorer
 from .problem import Problem
 from .pulls import PULLS
 
@@ -48,7 +48,7 @@ class Recipe:
     def read(cls, text: str) -> "Recipe":
         """Return the recipe that a text describes."""
         call = parse(text)
-        kind = _known(call.name, EXPLORERS, "explorer")
+        kind = _known(call.name, EXPLORERS | BUDGET_EXPLORERS, "explorer")
         if call.positional:
             raise InvalidArgument(
                 f"Settings of explorers have names; got {call.positional[0]!r} in {text!r}. "

@@ -13,6 +13,8 @@ from .compare import compare, simulate
 from .complexity import complexity
 from .demo import demo
 from .find import find
+from .leaderboard import leaderboard
+from .live import live
 from .plan import plan
 from .reproduce import reproduce
 
@@ -40,5 +42,5 @@ def main() -> None:
     """Find the best of many options in the fewest noisy trials, with a guarantee."""
 
 
-for command in (demo, find, plan, compare, simulate, reproduce, complexity):
+for command in (demo, find, live, plan, compare, simulate, reproduce, leaderboard, complexity):
     main.add_command(command)

@@ -38,8 +38,8 @@ class Opening(Protocol):
     def started(self, estimate: LeastSquares) -> bool: ...
 
 
-# How the next arm is chosen: a pull rule, a plan, the wider of two intervals, a sampler, or greedily
-# for the leader that all pairs of arms settle on.
+# How the next arm is chosen: a pull rule, a plan, the wider of two intervals, a sampler, or
+# greedily for the contest that the intervals of all pairs lead to.
 Pull: TypeAlias = PullRule | Plan | Literal["by arm", "sampler", "by pair"]
 # All K rows are kept while that is cheaper than computing the few that are needed; else so many.
 ROWS = 4

@@ -195,9 +195,7 @@ def _by_arm(
 
 
 @compiled
-def _by_pair(
-    arena: Arena, book: Book, radius: float
-) -> tuple[int, int, float]:
+def _by_pair(arena: Arena, book: Book, radius: float) -> tuple[int, int, float]:
     """Return leader, rival and B from the intervals of all pairs (explorers/lin_gifa.py).
 
     Every arm has its row, in order. Leaves the upper ends of the leader's contests in `scores`.

@@ -8,8 +8,17 @@ from ..arrays import FloatArray, IntArray
 
 # Kinds of sampler, for kernels/samplers.py.
 NONE = 0
+LIN_GAME = 1
+LIN_GAME_C = 2
+FRANK_WOLFE = 3
+LAZY, LIN_T3C = 4, 5
 # Positions in Memory.counters.
 LEARNED = 0  # the number of pulls that memory has learned from
+WANTED = 1  # of LAZY: whether there must be new shares before the next pull
+# Shares have six digits, so that after n pulls their sums are known to about this much of n.
+DIGITS = 1e-7
+# The share of pulls that LinGame's second player takes to go to all arms alike.
+SHARED = 1e-6
 
 
 class Memory(NamedTuple):

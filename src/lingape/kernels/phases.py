@@ -6,7 +6,7 @@ drawn.
 
 import copy
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -38,12 +38,24 @@ class Phased(Protocol):
     @property
     def counts(self) -> IntArray: ...
 
-    @property
-    def target(self) -> float: ...
-
     def phase_over(self, estimate: LeastSquares) -> bool: ...
 
     def end_phase(self) -> None: ...
+
+
+class Stepwise(Phased, Protocol):
+    """One whose phases end when the longest difference is short enough."""
+
+    @property
+    def target(self) -> float: ...
+
+
+@runtime_checkable
+class Quota(Protocol):
+    """A plan that says how often each arm is pulled in a phase (explorers.phased.Quotas)."""
+
+    @property
+    def quotas(self) -> IntArray: ...
 
 
 @compiled
@@ -80,6 +92,26 @@ def _draw(
         arm = most_behind(turns)
         counts[arm] += 1
         turns[arm] = counts[arm] / shares[arm]
+        sums[arm] += reward(kind, mu[arm], scale, rng)
+
+
+@compiled
+def _fill(
+    counts: IntArray,
+    sums: FloatArray,
+    quotas: IntArray,
+    world: CompiledWorld,
+    rng: np.random.Generator,
+    pulls: int,
+) -> None:
+    """Make the next pulls of a plan with quotas, of which at least so many are left."""
+    kind, mu, scale, turns = world.kind, world.means, world.scale, np.empty(len(counts))
+    for k in range(len(counts)):
+        turns[k] = counts[k] / quotas[k] if counts[k] < quotas[k] else math.inf
+    for _ in range(pulls):
+        arm = most_behind(turns)
+        counts[arm] += 1
+        turns[arm] = counts[arm] / quotas[arm] if counts[arm] < quotas[arm] else math.inf
         sums[arm] += reward(kind, mu[arm], scale, rng)
 
 
@@ -134,15 +166,24 @@ class PhaseLane:
         while not self.settled and self.pulls < until:
             estimate, plan = self.explorer.estimate, self.explorer.plan
             left = until - self.pulls
-            if isinstance(plan, Proportions):
+            if isinstance(plan, Quota):
+                counts, sums = self._fill_quotas(plan.quotas, world, rng, left)
+            elif isinstance(plan, Proportions):
                 counts, sums = self._follow_shares(plan.shares, world, rng, left)
             else:
                 counts, sums = self._follow_steepest(plan, world, rng, left)
             self.explorer._told += counts - estimate.counts
             estimate.load(counts, sums)
-            if counts.all() and self.explorer.phase_over(estimate):
+            if self.explorer.phase_over(estimate):
                 self._end = None
                 self.explorer.end_phase()
+
+    def _fill_quotas(
+        self, quotas: IntArray, world: CompiledWorld, rng: np.random.Generator, left: int
+    ) -> tuple[IntArray, FloatArray]:
+        counts, sums = self.explorer.estimate.counts.copy(), self.explorer.estimate.sums.copy()
+        _fill(counts, sums, quotas, world, rng, min(int((quotas - counts).sum()), left))
+        return counts, sums
 
     def _follow_shares(
         self, shares: FloatArray, world: CompiledWorld, rng: np.random.Generator, left: int
@@ -164,7 +205,7 @@ class PhaseLane:
             return counts, sums
         arena = arena_of(explorer.problem, explorer.bound, plan, estimate, None)
         book = book_of(arena, estimate)
-        _walk(arena, book, world, rng, estimate.pulls + left, explorer.target)
+        _walk(arena, book, world, rng, estimate.pulls + left, cast(Stepwise, explorer).target)
         return book.counts, book.sums
 
     def _phase_end(self, estimate: LeastSquares, shares: FloatArray) -> int:
@@ -175,7 +216,7 @@ class PhaseLane:
             further = counts.copy()
             _follow(further, shares, step)
             trial.load(further, np.zeros(len(further)))
-            over = bool(further.all()) and self.explorer.phase_over(trial)
+            over = self.explorer.phase_over(trial)
             if over and step == 1:
                 return int(further.sum())
             if over:

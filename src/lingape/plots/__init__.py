@@ -8,13 +8,14 @@ hatch, so that a figure can be read in print without colour.
 
 from .arms import allocation, intervals, margin
 from .style import save
-from .times import distribution, stopping_curve, stopping_times
+from .times import distribution, relative, stopping_curve, stopping_times
 
 __all__ = [
     "allocation",
     "distribution",
     "intervals",
     "margin",
+    "relative",
     "save",
     "stopping_curve",
     "stopping_times",

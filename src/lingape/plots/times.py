@@ -22,6 +22,7 @@ from .style import (
     new_panel,
     plain,
     put_legend,
+    short,
     slant,
     styled,
     width_for,
@@ -304,3 +305,39 @@ def _sway(n: int) -> FloatArray:
     """Return n numbers in [0, 1) that fill it evenly, whatever n (the golden section's)."""
     golden = (math.sqrt(5) - 1) / 2
     return np.asarray(np.arange(1, n + 1) * golden % 1.0)
+
+
+@styled
+def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) -> "Figure":
+    """Draw the mean pulls of explorers on instances, as multiples of those of one explorer.
+
+    means: by (explorer, instance): the mean, and whether it can only be too small.
+    to: the explorer that is 1.
+    """
+    explorers = _in_order(explorer for explorer, _ in means)
+    instances = _in_order(instance for _, instance in means)
+    table = np.full((len(explorers), len(instances)), np.nan)
+    for (explorer, instance), (mean, _) in means.items():
+        if (to, instance) in means:
+            row, column = explorers.index(explorer), instances.index(instance)
+            table[row, column] = mean / means[to, instance][0]
+    order = np.argsort(np.nanmean(np.log(table), axis=1), kind="stable")
+    width, height = 3.2 + 0.75 * len(instances), 1.6 + 0.27 * len(explorers)
+    figure, axes = new_panel(width_for(width), height)
+    # Brown for more samples, purple for fewer: a scale that the colour-blind can read.
+    axes.imshow(np.log10(table[order]), cmap="PuOr_r", vmin=-1.5, vmax=1.5, aspect="auto")
+    for row, k in enumerate(order):
+        for column, instance in enumerate(instances):
+            value = table[k, column]
+            if np.isfinite(value):
+                cut = "≥" if means[explorers[k], instance][1] else ""
+                colour = "white" if abs(np.log10(value)) > 0.9 else "black"
+                text = f"{cut}{value:.2f}" if value < 10 else f"{cut}{value:,.0f}"
+                axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+    axes.set_yticks(range(len(explorers)), [plain(short(explorers[k], 44)) for k in order])
+    axes.set_xticks(range(len(instances)), [plain(short(name)) for name in instances])
+    axes.tick_params(axis="x", rotation=40)
+    for label in axes.get_xticklabels():
+        label.set_ha("right")
+    axes.set_title(plain(f"mean pulls until settled, as multiples of those of {to}"))
+    return figure

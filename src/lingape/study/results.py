@@ -29,7 +29,7 @@ class Summary:
     unfinished: int  # runs that the limit ended: the mean is then too small
     mean: float  # pulls
     standard_error: float | None  # of the mean; None for a single run
-    errors: int  # runs that settled on an arm worse than the best by more than ε
+    errors: int  # runs that ended with an arm worse than the best by more than ε
     error_rate: float
     error_low: float  # Clopper–Pearson, 95 %
     error_high: float
@@ -53,7 +53,7 @@ class Results:
 
     def _summarised(self, explorer: str, instance: str, rows: list[Row]) -> Summary:
         pulls = np.array([row.pulls for row in rows], dtype=np.float64)
-        errors = sum(row.settled and not row.correct for row in rows)
+        errors = sum(row.finished and not row.correct for row in rows)
         low, high = clopper_pearson(errors, len(rows))
         least = self.lower_bounds[instance]
         several = len(rows) > 1
@@ -61,7 +61,7 @@ class Results:
             explorer=explorer,
             instance=instance,
             runs=len(rows),
-            unfinished=sum(not row.settled for row in rows),
+            unfinished=sum(not row.finished for row in rows),
             mean=float(pulls.mean()),
             standard_error=float(pulls.std(ddof=1) / np.sqrt(len(rows))) if several else None,
             errors=errors,

@@ -27,8 +27,13 @@ class Row:
 
     @property
     def settled(self) -> bool:
-        """Whether it ended by itself."""
+        """Whether the answer was proven."""
         return self.ending == Ending.SETTLED.value
+
+    @property
+    def finished(self) -> bool:
+        """Whether it ended by itself, settled or with its budget spent, and not at the limit."""
+        return self.settled or self.ending == Ending.SPENT.value
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -12,13 +12,16 @@ them; leave them alone.
 """
 
 from .bounds import BOUND_LAWS, BuildBound
+from .budget import BUDGET_LAWS, BuildBudgetExplorer
 from .explorers import EXPLORER_LAWS, BuildExplorer, Tape, pulls_of
 from .judging import errors_allowed
 
 __all__ = [
     "BOUND_LAWS",
+    "BUDGET_LAWS",
     "EXPLORER_LAWS",
     "BuildBound",
+    "BuildBudgetExplorer",
     "BuildExplorer",
     "Tape",
     "errors_allowed",

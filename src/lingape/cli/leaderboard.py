@@ -1,0 +1,64 @@
+"""lingape leaderboard: every explorer on a fixed set of instances."""
+
+import json as jsonlib
+import sys
+from pathlib import Path
+
+import click
+
+from .options import as_json
+from .showing import live_line
+
+
+@click.command()
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=2),
+    default=50,
+    show_default=True,
+    help="Runs of each explorer on each instance.",
+)
+@click.option("--max-pulls", type=click.IntRange(min=1_000), default=2_000_000, show_default=True)
+@click.option(
+    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
+)
+@click.option("--quick", is_flag=True, help="Few instances and ten runs: does it work here?")
+@click.option("--no-data", is_flag=True, help="Leave out MovieLens, which pip downloads.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    default="leaderboard",
+    show_default=True,
+    help="The folder to write to.",
+)
+@as_json
+def leaderboard(
+    seeds: int, max_pulls: int, jobs: int, quick: bool, no_data: bool, out: str, json: bool
+) -> None:
+    """Compare all explorers on a fixed set of instances, and write a page about it."""
+    from ..leaderboard import Options, compare
+    from ..paper.movielens import load_movielens
+
+    data = () if quick or no_data else (load_movielens().sample(20, 0),)
+    with live_line("starting", quiet=json) as show:
+        options = Options(
+            seeds=min(10, seeds) if quick else seeds,
+            max_pulls=min(100_000, max_pulls) if quick else max_pulls,
+            jobs=jobs,
+            quick=quick,
+            data=data,
+            tell=show,
+        )
+        try:
+            board = compare(options)
+        except KeyboardInterrupt:
+            click.echo("Stopped; nothing was written.", err=True)
+            sys.exit(130)
+    given = (" --quick" if quick else "") + (" --no-data" if no_data else "")
+    command = f"lingape leaderboard --seeds {seeds} --max-pulls {max_pulls}{given}"
+    files = board.write(Path(out), command)
+    if json:
+        click.echo(jsonlib.dumps(board.to_dict() | {"files": [str(f) for f in files]}, indent=1))
+        return
+    click.echo("\n".join(board.markdown(command).split("## Reading")[1].strip().splitlines()))
+    click.echo(f"Page: {files[0]}")

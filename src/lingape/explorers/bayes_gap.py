@@ -1,0 +1,100 @@
+"""BayesGap: UGapEb with the posterior of a Gaussian prior.
+
+Hoffman, Shahriari and de Freitas, On correlation and budget constraints in model-based bandit
+optimization with application to automatic machine learning (AISTATS 2014). With the prior
+θ ~ N(0, η²I) and noise N(0, R²) an arm's mean has a posterior mean and deviation s_k, those of the
+ridge estimate with λ = R²/η², and an interval of ±β s_k with
+
+    β² = ((n - K)/R² + κ/η²) / (4H_ε),   κ = Σ_k ‖x_k‖⁻²,   H_ε = Σ_k max((Δ_k + ε)/2, ε)⁻².
+
+The unknown gaps Δ_k are taken as large as three deviations allow, anew after every pull. It never
+pulls an arm that is neither leader nor rival, even where that would tell these two apart: the
+introduction of Xu et al. (2018) has an example, here `outsider()`.
+
+Two liberties. A gap is an absolute value, so that what three deviations allow is looked for on
+either side. And where n is less than K, which the paper does not consider, n - K counts as 0.
+"""
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..bounds import Bound, Mixture
+from ..errors import InvalidArgument
+from ..least_squares import LeastSquares
+from ..problem import LARGEST, Problem, as_float
+from .budget_contests import ByArmBudgetExplorer, best_of_others
+
+if TYPE_CHECKING:
+    from ..kernels.budget import ContestLane
+
+
+class BayesGap(ByArmBudgetExplorer):
+    """Spend `budget` pulls on the arms whose posterior intervals overlap most.
+
+    budget: n, how many pulls.
+    bound: says what is proven at the end; it has no part in choosing pulls.
+    prior_scale: η, the prior deviation of each weight in θ; S/√d unless given, so that θ is
+        expected to be as long as the problem's norm_bound (S) lets it be.
+    ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+
+    If θ is drawn from the prior and H_ε known, the paper bounds the probability of an answer that
+    is worse by more than ε by Kn exp(-β²/2).
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ("budget", "prior_scale")
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        budget: int,
+        bound: Bound = Mixture(),
+        prior_scale: float | None = None,
+        ridge: float | None = None,
+    ) -> None:
+        super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
+        if prior_scale is None:
+            if problem.norm_bound is None:
+                raise InvalidArgument(
+                    "BayesGap needs a prior: pass prior_scale (η), or norm_bound (S) to Problem. "
+                    "LinGapEBudget needs neither."
+                )
+            prior_scale = problem.norm_bound / math.sqrt(problem.rank)
+        self.prior_scale = as_float(prior_scale)
+        if not 0 < self.prior_scale <= LARGEST:
+            raise InvalidArgument(
+                f"prior_scale (η) must be a number above 0; got {prior_scale!r}."
+            )
+        self._check_budget()
+        x, r = problem.coordinates, problem.noise_scale
+        self.estimate = LeastSquares(x, ridge=(r / self.prior_scale) ** 2)
+        self.estimate.rebuild()  # the prior alone
+        squares = np.einsum("kd,kd->k", x, x)
+        kappa = float((1.0 / squares[squares > 0]).sum())  # an arm of length 0 needs no pull
+        extra = max(0, self.budget - len(problem))
+        # R²β² is this divided by H_ε.
+        self._strength = 0.25 * (extra + kappa * self.estimate.ridge)
+        self._contest = self._closest_contest(self.estimate)
+
+    def _least(self) -> tuple[int, str]:
+        return 1, "to learn anything"
+
+    def _begun(self, estimate: LeastSquares) -> bool:
+        return True  # the prior knows all arms
+
+    def _radius(self, estimate: LeastSquares) -> float:
+        """Return Rβ, from gaps as large as three deviations allow."""
+        twins, epsilon = self.problem.twins, self.problem.epsilon
+        deviations = 3.0 * self.problem.noise_scale * np.sqrt(estimate.variances)
+        upper, lower = estimate.means + deviations, estimate.means - deviations
+        gaps = np.maximum(
+            best_of_others(upper, twins) - lower, upper - best_of_others(lower, twins)
+        )
+        h = float((np.maximum(0.5 * (gaps + epsilon), epsilon) ** -2).sum())  # H_ε
+        return math.sqrt(self._strength / h)
+
+    def compiled(self) -> "ContestLane | None":
+        """Return a compiled lane that goes on from here."""
+        return self._compiled("bayes", strength=self._strength)

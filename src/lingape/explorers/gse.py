@@ -1,0 +1,51 @@
+"""GSE: generalised successive elimination, with the optimal design for the arms left.
+
+Azizi, Kveton and Ghavamzadeh, Fixed-budget best-arm identification in structured bandits (IJCAI
+2022), for linear rewards. ⌈log_η K⌉ phases, of which phase r keeps ⌈K/η^r⌉ arms. Unlike OD-LinBAI
+it takes as many phases as there are arms to discard, however few dimensions they have.
+
+The paper's bound on the probability of error falls with n Δ_min²/(d log K) in the exponent and
+needs the gaps.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..bounds import Bound, Mixture
+from ..errors import InvalidArgument
+from ..problem import Problem
+from .budget_phases import DesignedBudgetExplorer
+
+
+class GSE(DesignedBudgetExplorer):
+    """Spend `budget` pulls in phases, each of which keeps one arm in `factor`.
+
+    budget: n, how many pulls.
+    factor: η, a whole number from 2.
+    bound: says what is proven at the end; it has no part in choosing pulls.
+    ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ("budget", "factor")
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        budget: int,
+        bound: Bound = Mixture(),
+        factor: int = 2,
+        ridge: float | None = None,
+    ) -> None:
+        whole = isinstance(factor, int | np.integer) and not isinstance(factor, bool)
+        if not whole or factor < 2:
+            raise InvalidArgument(f"factor (η) must be a whole number from 2; got {factor!r}.")
+        self.factor = int(factor)
+        super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
+
+    def _survivors(self) -> tuple[int, ...]:
+        left = [len(self.problem)]
+        while left[-1] > 1:
+            left.append(-(-left[-1] // self.factor))  # ⌈K/η^r⌉
+        return tuple(left[1:])

@@ -1,0 +1,155 @@
+"""Lazy Track-and-Stop: pull in the proportions that would be best if the estimate were the truth.
+
+Jedra and Proutiere (NeurIPS 2020). Were θ known, the best proportions of pulls would solve the
+design problem behind the lower bound, min_w max_k ‖x_i - x_k‖²/Δ_k² over rivals k of the best arm
+i. Here they are solved for θ̂, lazily: only when the number of pulls is a power of 2, log2(t) times
+in a run of t pulls. Arms follow the sum of all proportions so far, so that their shares tend to
+the average. Now and then some direction has been neglected, and arms of a spanning set are
+pulled until it has not.
+
+Where this departs from the paper:
+
+- "Neglected" compares the smallest eigenvalue of V with c√t, which depends on the units of the
+  features. Here coordinates are those in which Σxxᵀ over the spanning set is I, as in the bound
+  JedraProutiere, so that c = 1/√d and no linear map of the features changes a pull.
+- Of the spanning set the arm pulled least is next, not the next one in turn, so that nothing but
+  counts need be remembered. V ⪰ nI once each has been pulled n times, either way.
+- Where the estimate has two leaders there are no best proportions, and the first ones (before
+  there is an estimate) have to come from somewhere: both are the G-optimal design.
+- For ε > 0 gaps are Δ_k + ε, what a rival would have to make up.
+- It stops by any bound; bound=JedraProutiere() is the paper's.
+"""
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..bounds import Bound, Mixture
+from ..designs import g_optimal
+from ..kernels.memory import DIGITS, LAZY, new_memory
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from ..ties import LEADER, PULL, first_max
+from .sampler import SamplerExplorer
+from .skeleton import Contest, Elimination
+from .starting import Start
+from .xy_static import trimmed
+
+if TYPE_CHECKING:
+    from ..kernels.lane import Lane
+
+# Of the largest gap: one that is smaller decides the design alone, and scales it out of range.
+SMALLEST_GAP = 1e-4
+# A share below this is solver noise, which must not make its arm one of those that are tracked.
+NEGLIGIBLE = 1e-6
+# How much longer than in the best design the longest direction may be.
+TOLERANCE = 0.02
+STEPS = 1_000  # of the design's solver; 10 to 250 are usual
+
+
+class LazyTrackAndStop(SamplerExplorer):
+    """Track the best proportions for the estimate, solved for anew at each power of 2.
+
+    bound: decides when to stop; JedraProutiere() is the paper's.
+    ridge: λ of the estimate, for bounds around a ridge estimate.
+    start: "spanning" pulls a spanning set first, as the paper does; "each" every arm.
+    elimination: as for LinGapE; proportions do not heed it, so that "sample" is the same as
+        "stop".
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ("start", "elimination")  # nothing is drawn
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        bound: Bound = Mixture(),
+        ridge: float | None = None,
+        start: Start = "spanning",
+        elimination: Elimination = "none",
+    ) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
+        self._even = _tidy(g_optimal(problem.orthonormal, tolerance=TOLERANCE).proportions)
+        # The proportions now, and their sum over all pulls.
+        self.memory = new_memory(LAZY, counters=2, vectors=(2, len(problem)))
+        self.memory.vectors[0] = self._even
+
+    def _learn(self) -> None:
+        shares, total = self.memory.vectors
+        total += shares
+        pulls = self.estimate.pulls
+        if pulls & (pulls - 1) == 0:
+            shares[:] = self.shares(self.estimate.means)
+
+    def shares(self, means: FloatArray) -> FloatArray:
+        """Return w*(θ̂), the best proportions of pulls for estimated means."""
+        problem = self.problem
+        slack = LEADER * (problem.noise_scale + float(np.abs(means).max()))
+        leader = first_max(means, slack)
+        rivals = np.flatnonzero(problem.twins != problem.twins[leader])
+        gaps = means[leader] - means[rivals] + problem.epsilon
+        if not len(rivals) or gaps.min() <= slack:
+            return self._even
+        x = problem.orthonormal
+        gaps = np.maximum(gaps, SMALLEST_GAP * gaps.max())
+        return _tidy(best_shares(x, (x[leader] - x[rivals]) / gaps[:, None]))
+
+    def _choose(self, estimate: LeastSquares, contest: Contest) -> int:
+        counts, total = estimate.counts, self.memory.vectors[1]
+        spanning = list(self.problem.spanning)
+        if self._neglected(estimate, spanning):
+            return int(spanning[counts[spanning].argmin()])
+        behind = np.where(total > 0, total - counts, -np.inf)
+        return first_max(behind, DIGITS * estimate.pulls)
+
+    def _neglected(self, estimate: LeastSquares, spanning: list[int]) -> bool:
+        """Whether the smallest eigenvalue of V is below √(t/d), in units of the spanning set.
+
+        There the inverse of V has the entries x_aᵀV⁻¹x_b, for a and b in the set.
+        """
+        x = estimate.features[spanning]
+        largest = float(np.linalg.eigvalsh(x @ estimate.inverse @ x.T)[-1])
+        return largest > math.sqrt(len(spanning) / estimate.pulls) * (1.0 + PULL)
+
+    def compiled(self) -> "Lane | None":
+        """Return a compiled lane that goes on from here, if there is one for these parts."""
+        lane = super().compiled()
+        if lane is not None:
+            lane.design = self.shares
+        return lane
+
+
+def best_shares(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return shares of arms x that come within TOLERANCE of min_p max_y ‖y‖² in A(p)⁻¹.
+
+    By multiplicative updates of p against weights q on the directions, and of q. Unlike
+    designs.xy, which looks at few arms and directions at a time, this moves smoothly with the
+    estimate, so that rounding changes no pull. The lower bound that it stops by is explained in
+    designs/min_max.py.
+    """
+    p, q = np.full(len(x), 1.0 / len(x)), np.full(len(y), 1.0 / len(y))
+    for _ in range(STEPS):
+        moments = (y.T * q) @ y
+        for _ in range(5):
+            p = p * np.sqrt(_scores(x, moments, p)[1])
+            p = np.maximum(p / p.sum(), 1e-3 * NEGLIGIBLE)  # and A(p) stays invertible
+        inverse, scores = _scores(x, moments, p)
+        lengths = np.einsum("md,md->m", y @ inverse, y)
+        average = float(q @ lengths)
+        if lengths.max() * scores.max() <= (1.0 + TOLERANCE) * average**2:
+            break
+        q = q * lengths / average
+    return p
+
+
+def _scores(x: FloatArray, moments: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return A(p)⁻¹, and how much a larger share of each arm would shorten directions."""
+    inverse = np.asarray(np.linalg.inv((x.T * p) @ x), dtype=np.float64)
+    z = x @ inverse
+    return inverse, np.einsum("kd,kd->k", z @ moments, z)
+
+
+def _tidy(shares: FloatArray) -> FloatArray:
+    return trimmed(np.where(shares > NEGLIGIBLE, shares, 0.0))

@@ -1,0 +1,247 @@
+"""What explorers share that work in phases: fix some pulls, make them, discard arms, forget.
+
+What is pulled within a phase does not depend on its rewards, so that bounds for pulls fixed in
+advance apply; between phases all rewards are forgotten, for the same reason.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bounds import Bound
+from ..certificate import Certificate
+from ..errors import InvalidBound, InvalidState
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from ..ties import PULL, first_max
+from .planned import PlannedExplorer
+
+if TYPE_CHECKING:
+    from ..kernels.phases import PhaseLane
+
+
+class PhasedExplorer(PlannedExplorer):
+    """Narrow the answers down phase by phase.
+
+    A subclass says what a phase is, in `_begin`, and when it is over, in `phase_over`.
+    """
+
+    def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge)
+        self._told: IntArray = np.zeros(len(problem), dtype=np.int64)  # in all phases
+        self._favourite = int(problem.can_answer.argmax())  # the best-looking at the last end
+        self.history: list[list[int]] = []  # the arms in play in each phase
+
+    @abstractmethod
+    def _begin(self, active: IntArray) -> None:
+        """Start a phase about the arms in `active`, with no data: the next in `history`."""
+
+    @abstractmethod
+    def phase_over(self, estimate: LeastSquares) -> bool:
+        """Whether these are all the pulls of the phase."""
+
+    @abstractmethod
+    def _phase_problem(self) -> Problem:
+        """Return the problem with the share of δ that the phase has."""
+
+    def _judges(self) -> IntArray:
+        """Return the arms that are compared at the end of a phase."""
+        return np.array(self.history[-1], dtype=np.int64)
+
+    def _means(self) -> FloatArray:
+        """Return the estimates by which they are compared."""
+        return self.estimate.means
+
+    def _go_on(self, survivors: IntArray, margin: float) -> None:
+        """Start the next phase."""
+        self._begin(survivors)
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each arm has been told, in all phases."""
+        return self._told.copy()
+
+    @property
+    def phase(self) -> int:
+        """The number of the phase, from 1."""
+        return len(self.history)
+
+    def recommend(self) -> int:
+        """Return the arm that won, or the best-looking one of the last phase."""
+        return self._verdict.arm if self._verdict is not None else self._favourite
+
+    def _allow(self, arm: int) -> None:
+        """Let every arm be told: what this phase has no use for is counted and forgotten."""
+
+    def _update(self, arm: int, reward: float) -> None:
+        if self.done or self.plan.allows(self.estimate, arm):
+            self.estimate.update(arm, reward)
+        self._told[arm] += 1
+        if not self.done and self.phase_over(self.estimate):
+            self.end_phase()
+
+    def end_phase(self) -> None:
+        """Discard the arms that another one beats, and stop or start the next phase."""
+        means, twins = self._means(), self.problem.twins
+        judges = self._judges()
+        self._favourite = int(judges[means[judges].argmax()])
+        beaten = np.zeros(len(means), dtype=bool)
+        problem = self._phase_problem()
+        for k in judges:
+            widths = self.bound.widths(problem, self.estimate, int(k))
+            beaten |= (means[k] - means >= widths) & (twins != twins[k])
+        survivors = judges[~beaten[judges]]  # with the favourite among them
+        margin = self._margin(problem, judges)
+        if len(np.unique(twins[survivors])) == 1:
+            self._favourite, margin = int(survivors[0]), min(margin, 0.0)
+        if margin <= self.problem.epsilon:
+            self._verdict = self._certify(settled=True, margin=margin)
+        else:
+            self._go_on(survivors, margin)
+
+    def _margin(self, problem: Problem, judges: IntArray) -> float:
+        """Return B for the favourite, against the arms that may still be best."""
+        means, twins, leader = self._means(), self.problem.twins, self._favourite
+        upper = means - means[leader] + self.bound.widths(problem, self.estimate, leader)
+        rivals = judges[twins[judges] != twins[leader]]
+        return float(upper[rivals].max()) if len(rivals) else 0.0
+
+    def _with_delta(self, delta: float) -> Problem:
+        return Problem(**self.problem.to_dict() | {"delta": delta})
+
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to go on later, as JSON-able data."""
+        return super().state() | {
+            "told": self._told.tolist(),
+            "history": self.history,
+            "favourite": self._favourite,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        try:
+            told = np.array(state["told"], dtype=np.int64)
+            history = [[self.problem.check_arm(arm) for arm in arms] for arms in state["history"]]
+            if told.shape != (len(self.problem),) or not history or not all(history):
+                raise ValueError("counts or phases are missing")
+            self._favourite = self.problem.check_arm(state["favourite"])
+            self.history, self._told = history[:-1], told
+            self._rejoin(np.array(history[-1], dtype=np.int64), state)
+        except (KeyError, TypeError, ValueError, OverflowError) as reason:
+            raise InvalidState(
+                f"The saved phases are damaged: {reason!r}. Restore an undamaged copy."
+            ) from reason
+        self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise_scale)
+        if (self.estimate.counts > told).any():
+            raise InvalidState(
+                "A phase cannot have more pulls than the run. Restore an undamaged copy."
+            )
+
+    def _rejoin(self, active: IntArray, state: dict[str, Any]) -> None:
+        """Start the phase that was under way."""
+        self._begin(active)
+
+    def compiled(self) -> "PhaseLane | None":  # type: ignore[override]
+        """Return a compiled lane that goes on from here, if there is one for these parts."""
+        from .lanes import load_phase_lane
+
+        lane = load_phase_lane()
+        return None if self.done else lane(self)
+
+    def adopt(self, lane: "PhaseLane") -> None:  # type: ignore[override]
+        """Take over what a compiled lane was paid, as if it had been told."""
+        self.__dict__.update(lane.explorer.__dict__)
+
+
+@dataclass(frozen=True, eq=False)
+class Quotas:
+    """Pull each arm so many times, side by side; the order in which they are told is free."""
+
+    quotas: IntArray
+
+    def pick(self, estimate: LeastSquares) -> int:
+        due = np.flatnonzero(estimate.counts < self.quotas)
+        if not len(due):  # all are under way; more of the same until it is known what comes next
+            due = np.flatnonzero(self.quotas)
+        behind = -estimate.counts[due] / self.quotas[due]
+        return int(due[first_max(behind, -PULL * float(behind.max()))])
+
+    def started(self, estimate: LeastSquares) -> bool:
+        return True
+
+    def allows(self, estimate: LeastSquares, arm: int) -> bool:
+        return bool(estimate.counts[arm] < self.quotas[arm])
+
+
+class QuotaExplorer(PhasedExplorer):
+    """Fix how often each arm is pulled when a phase begins, and compare when that is done."""
+
+    plan: Quotas
+
+    def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
+        super().__init__(problem, bound=bound, ridge=ridge)
+        self._proven = math.inf  # how much better than the favourite another answer can be
+        self.lengths: list[int] = []  # the pulls of each phase
+        self._begin(np.flatnonzero(problem.can_answer))
+
+    @abstractmethod
+    def _quotas(self, active: IntArray) -> IntArray:
+        """Return how often each arm is pulled in a phase about `active`, the last in `history`."""
+
+    def _begin(self, active: IntArray) -> None:
+        self.history.append(active.tolist())
+        self.estimate = self.bound.estimate(self.problem)
+        self.plan = Quotas(self._quotas(active))
+        self.lengths.append(int(self.plan.quotas.sum()))
+
+    def phase_over(self, estimate: LeastSquares) -> bool:
+        return bool((estimate.counts >= self.plan.quotas).all())
+
+    def _go_on(self, survivors: IntArray, margin: float) -> None:
+        self._proven = margin
+        self._begin(survivors)
+
+    def certificate(self) -> Certificate:
+        """Return what is proven since the last phase ended; once done, the final proof."""
+        return self._verdict or self._certify(settled=False, margin=self._proven)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to go on later, as JSON-able data."""
+        proven = self._proven if math.isfinite(self._proven) else None
+        return super().state() | {"lengths": self.lengths, "proven": proven}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:
+        """Return the explorer that `state` was taken from, to the last bit."""
+        return super().from_state(state, **{"bound": None} | parts)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        beyond = (self.estimate.counts > self.plan.quotas).any()
+        if state["verdict"] is None and (beyond or self.phase_over(self.estimate)):
+            raise InvalidState(
+                "The saved phase has pulls that it does not ask for, or should have ended. "
+                "Restore an undamaged copy."
+            )
+
+    def _rejoin(self, active: IntArray, state: dict[str, Any]) -> None:
+        lengths, proven = state["lengths"], state["proven"]
+        self._proven = math.inf if proven is None else float(proven)
+        if len(lengths) != len(self.history) + 1 or not self._proven > self.problem.epsilon:
+            raise ValueError("there must be a length for each phase, and something left to prove")
+        self.lengths = [int(length) for length in lengths[:-1]]
+        self._begin(active)
+        if self.lengths[-1] != lengths[-1]:
+            raise ValueError(f"the phase has {self.lengths[-1]} pulls, not {lengths[-1]}")
+
+
+def only_its_own(bound: Bound | None, explorer: str) -> None:
+    """Raise if an explorer that brings its bound is given another."""
+    if bound is not None:
+        raise InvalidBound(
+            f"{explorer} brings its own bound, which holds at the end of each phase; got {bound}. "
+            "Leave it out, or choose the bound of LinGapE."
+        )

@@ -1,0 +1,120 @@
+"""RAGE: halve the accuracy asked for from phase to phase, each designed for the items in play.
+
+Fiez, Jain, Jamieson and Ratliff, Sequential experimental design for transductive linear bandits
+(NeurIPS 2019). Phase t tells apart the items that may still be best, by pulls of any arms that can
+be pulled: those that the min-max design over the differences of these items asks for, as many as
+make every difference known to within 2⁻ᵗ. An item that another one beats by more than the width of
+the interval on their gap is out. Items and arms need not be the same (Problem.transductive).
+
+Where this departs from the publication:
+
+- Accuracies are in units of R, the noise scale; the paper has R = 1. So no change of units changes
+  a pull.
+- Phase t gets δ/(t(t+1)), which sums to δ; the published δ/t² sums to 1.64 δ.
+- Every pair of items gets two sides of an interval, which is |Z|(|Z|-1) in all; the authors' code
+  pays for 2|Z|².
+- An item that is out stays out, and with ε > 0 it also stops when no item left can be more than ε
+  better than the one that looks best.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bounds import Bound
+from ..bounds.base import no_ridge, noise_assumption
+from ..designs import differences, even_xy, rounded
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .phased import QuotaExplorer, only_its_own
+from .xy_static import trimmed
+
+ROUNDING = 0.1  # by how much rounding to whole pulls may lengthen a squared difference, as a share
+
+
+@dataclass(frozen=True)
+class PhaseEnd:
+    """Widths R‖y‖√(2 log(|Z|(|Z|-1)/δ)) for the gaps of all items, at one time fixed in advance.
+
+    For pulls fixed in advance the estimated gap is sub-Gaussian with scale R‖y‖.
+    """
+
+    adaptive: ClassVar[bool] = False
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        no_ridge(ridge, "RAGE")
+        return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
+
+    def nats(self, problem: Problem) -> float:
+        """Return the logarithm in the width."""
+        items = int(problem.can_answer.sum())
+        return math.log(items * (items - 1) / problem.delta)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        squares = estimate.contrasts(leader).variance
+        return problem.noise_scale * np.sqrt(2.0 * self.nats(problem) * squares)
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return (
+            noise_assumption(problem),
+            "How often each arm is pulled in a phase was fixed before its first reward was seen.",
+        )
+
+
+class RAGE(QuotaExplorer):
+    """Find an ε-best item with probability 1 - δ, in phases of doubling accuracy.
+
+    >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise_scale=0.1)
+    >>> explorer = RAGE(problem)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.5][arm])
+    >>> explorer.certificate().name, explorer.lengths
+    ('item 0', [116])
+    """
+
+    transductive: ClassVar[bool] = True
+
+    def __init__(
+        self, problem: Problem, *, bound: Bound | None = None, ridge: float | None = None
+    ) -> None:
+        only_its_own(bound, "RAGE")
+        super().__init__(problem, bound=PhaseEnd(), ridge=ridge)
+
+    def end_phase(self) -> None:
+        """Discard the items that another one beats, and stop or start the next phase."""
+        self.estimate.rebuild()  # a verdict deserves a fresh solve
+        super().end_phase()
+
+    def _phase_problem(self) -> Problem:
+        t = self.phase
+        return self._with_delta(self.problem.delta / (t * (t + 1)))  # δ_t
+
+    def _quotas(self, active: IntArray) -> IntArray:
+        """Return the design of the phase in whole pulls."""
+        x, can_pull = self.problem.orthonormal, np.flatnonzero(self.problem.can_pull)
+        quotas: IntArray = np.zeros(len(x), dtype=np.int64)
+        directions = differences(x[active])
+        if directions.any():
+            design = even_xy(x[can_pull], directions)
+            shares = trimmed(design.proportions)
+            quotas[can_pull] = rounded(shares, self._length(design.value, int((shares > 0).sum())))
+        if np.linalg.matrix_rank(x[quotas > 0]) < self.problem.rank:
+            # The differences lie in the span of the design; an estimate needs all the space.
+            spanning = list(self.problem.spanning)
+            quotas[spanning] = np.maximum(quotas[spanning], 1)
+        return quotas
+
+    def _length(self, value: float, support: int) -> int:
+        """Return n_t: so many pulls that no width is above 2⁻ᵗR, rounding included.
+
+        value: ρ_t, the longest squared difference after one pull spread by the design.
+        support: the number s of arms in it. Rounding leaves 1 - s/n of the information.
+        """
+        rho = float(f"{value:.5e}")  # digits that every machine agrees on
+        nats = PhaseEnd().nats(self._phase_problem())
+        pulls = 2.0 * 4.0**self.phase * (1.0 + ROUNDING) * rho * nats
+        return max(math.ceil(pulls), math.ceil((1.0 + 1.0 / ROUNDING) * support))

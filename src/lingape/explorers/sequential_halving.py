@@ -1,0 +1,52 @@
+"""Sequential halving, which knows nothing of features.
+
+Karnin, Koren and Somekh, Almost optimal exploration in multi-armed bandits (ICML 2013). ⌈log₂ K⌉
+phases, each of which pulls all arms in play equally often and keeps the better half. An arm gets
+the paper's ⌊n/(m⌈log₂ K⌉)⌋ pulls in a phase with m arms in play, and what is lost to rounding
+there goes to the first arms, one pull each.
+
+The paper's bound on the probability of error, 3 log₂ K exp(-n/(8 log₂ K max_i i/Δ_(i)²)) for
+rewards between 0 and 1, needs the gaps.
+"""
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bounds import Bound, Unstructured
+from ..problem import Problem
+from .budget_phases import PhasedBudgetExplorer
+
+
+class SequentialHalving(PhasedBudgetExplorer):
+    """Spend `budget` pulls in phases, each of which discards half of the arms.
+
+    budget: n, how many pulls.
+    bound: says what is proven at the end; Unstructured() does not trust features either.
+    ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        budget: int,
+        bound: Bound = Unstructured(),
+        ridge: float | None = None,
+    ) -> None:
+        super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
+
+    def _survivors(self) -> tuple[int, ...]:
+        left = [len(self.problem)]
+        while left[-1] > 1:
+            left.append((left[-1] + 1) // 2)
+        return tuple(left[1:])
+
+    def _needs(self, in_play: int) -> int:
+        return in_play
+
+    def _plan(self, active: IntArray, pulls: int) -> IntArray:
+        each, more = divmod(pulls, len(active))
+        return each + (np.arange(len(active)) < more).astype(np.int64)
+
+    def _judge(self, active: IntArray, counts: IntArray, sums: FloatArray) -> FloatArray:
+        return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)

@@ -1,0 +1,319 @@
+"""A standing comparison: every explorer on a fixed set of instances.
+
+New explorers are picked up from the registries. Fixed confidence: samples until settled as a
+multiple of the lower bound, errors, and time a round. Fixed budget: errors at equal budget.
+"""
+
+import csv
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import specs
+from .environments import Instance
+from .errors import LingapeError
+from .explorers import BUDGET_EXPLORERS, EXPLORERS
+from .provenance import stamp
+from .rates import clopper_pearson
+from .study import Row, Study, Summary, Tally
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CHAMPION = "lingape"
+# Beside every registered explorer with its default settings.
+VARIANTS = (
+    "lingape(pull=tracking)",
+    "lingape(elimination=sample)",
+    "lingape(bound=self-normalized)",
+    "lingape(bound=stylised)",
+    "lin-game(bound=self-normalized)",
+    "lazy-track-and-stop(bound=jedra-proutiere)",
+    "xy-static(bound=mixture)",
+)
+# The paper's settings, random and sparse arms, items that cannot be pulled, near ties and ties.
+HARD = (
+    "soare(5, 0.1)",
+    "soare(10, 0.1)",
+    "soare(5, 0.02)",
+    "canonical(5, 0.2)",
+    "canonical(10, 0.5)",
+    "sphere(50, 10, 0)",
+    "sphere(100, 5, 1)",
+    "sparse(60, 20, 2, 0)",
+    "items(5, 30, 0)",
+)
+TIED = ("soare_tied(5, 0.1)", "soare_tied(2, 0.02)")
+QUICK = ("soare(5, 0.1)", "canonical(5, 0.5)")
+BUDGETS = (
+    ("soare(10, 0.1)", 400),
+    ("sphere(50, 10, 0)", 800),
+    ("canonical(16, 0.5)", 300),
+    ("outsider", 200),
+)
+# Yardsticks that are told θ, and rules without a proof, do not compete.
+NOT_COMPETING = ("xy-oracle", "lingape(bound=stylised)")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long to compare.
+
+    seeds: runs of each pair.
+    max_pulls: the limit of a run; on tied arms a tenth of it.
+    quick: few instances and runs, to see that it works.
+    data: instances made from real data, if any.
+    """
+
+    seeds: int = 50
+    max_pulls: int = 2_000_000
+    jobs: int = -1
+    quick: bool = False
+    data: tuple[Instance, ...] = ()
+    tell: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """What came of a comparison."""
+
+    options: Options
+    confident: list[Summary]
+    tied: list[Summary]
+    budget: list[tuple[int, Summary]]  # with the budget
+    rows: list[Row]
+    refused: list[str] = field(default_factory=list)
+
+    def lost(self) -> list[str]:
+        """Return where somebody proven needs clearly fewer samples than LinGapE, in words."""
+        found = []
+        for instance in dict.fromkeys(cell.instance for cell in self.confident):
+            cells = {c.explorer: c for c in self.confident if c.instance == instance}
+            champion = cells.get(CHAMPION)
+            if champion is None:
+                continue
+            for name, cell in cells.items():
+                if name in NOT_COMPETING or cell.unfinished:
+                    continue
+                doubt = 2 * math.hypot(cell.standard_error or 0, champion.standard_error or 0)
+                if champion.unfinished or cell.mean < champion.mean - doubt:
+                    found.append(
+                        f"{instance}: {name} needs {cell.mean:,.0f} samples, {CHAMPION} "
+                        f"{champion.mean:,.0f}."
+                    )
+        return found
+
+    def everywhere_better(self) -> list[str]:
+        """Return explorers that need fewer samples than LinGapE on average on every instance."""
+        instances = list(dict.fromkeys(cell.instance for cell in self.confident))
+        means = {(c.explorer, c.instance): c for c in self.confident}
+        better = []
+        for name in dict.fromkeys(c.explorer for c in self.confident):
+            if name == CHAMPION or name in NOT_COMPETING:
+                continue
+            pairs = [(means.get((name, i)), means.get((CHAMPION, i))) for i in instances]
+            if all(
+                mine is not None
+                and other is not None
+                and not mine.unfinished
+                and mine.mean < other.mean
+                for mine, other in pairs
+            ):
+                better.append(name)
+        return better
+
+    def markdown(self, command: str) -> str:
+        """Return the page."""
+        o = self.options
+        lines = [
+            "# Leaderboard",
+            "",
+            f"Every explorer on the same instances with the same noise: {o.seeds} runs each, "
+            f"δ = 0.05, ε = 0, limit {o.max_pulls:,} pulls. An explorer has its default settings, "
+            "with the stopping bound `Mixture` where it leaves that open, so that these compete "
+            "on what they pull alone; variants are named. `xy-oracle` is told θ and `stylised` "
+            "has no proof: they do not compete.",
+            "",
+            "![Samples until settled](leaderboard.png)",
+            "",
+            "## Fixed confidence",
+            "",
+        ]
+        for instance in dict.fromkeys(cell.instance for cell in self.confident):
+            lines += [f"### {instance}", "", *self._table(instance), ""]
+        lines += ["## Tied arms", "", *self._tied_table(), ""]
+        lines += ["## Fixed budget", "", *self._budget_table(), "", *self._reading()]
+        lines += ["", f"(`{command}`, {stamp()}; rows in [leaderboard.csv](leaderboard.csv))"]
+        return "\n".join(lines) + "\n"
+
+    def _table(self, instance: str) -> list[str]:
+        cells = [cell for cell in self.confident if cell.instance == instance]
+        lines = [
+            "| explorer | mean pulls | ± s.e. | × lower bound | wrong (95 %) | µs a round |",
+            "|---|---:|---:|---:|---|---:|",
+        ]
+        for cell in sorted(cells, key=lambda cell: cell.mean):
+            cut = "≥ " if cell.unfinished else ""
+            ratio = "" if cell.ratio is None else f"{cut}{cell.ratio:.2f}"
+            error = "" if cell.standard_error is None else f"{cell.standard_error:,.0f}"
+            lines.append(
+                f"| {cell.explorer} | {cut}{cell.mean:,.0f} | {error} | {ratio} "
+                f"| {_rate(cell)} | {self._speed(cell):.2f} |"
+            )
+        return lines
+
+    def _speed(self, cell: Summary) -> float:
+        """Return the microseconds a round took, compilation left out."""
+        mine = [
+            1e6 * row.seconds / row.pulls
+            for row in self.rows
+            if (row.explorer, row.instance) == (cell.explorer, cell.instance)
+        ]
+        return sorted(mine)[len(mine) // 2]
+
+    def _tied_table(self) -> list[str]:
+        lines = [
+            "Two arms are equally good: to settle is to claim a difference that is not there, and "
+            f"may happen in 5 % of runs. Limit {self.options.max_pulls // 10:,} pulls.",
+            "",
+            "| explorer | instance | false claims (95 %) |",
+            "|---|---|---|",
+        ]
+        for cell in self.tied:
+            claims = cell.runs - cell.unfinished
+            low, high = clopper_pearson(claims, cell.runs)
+            lines.append(
+                f"| {cell.explorer} | {cell.instance} | {claims} of {cell.runs} ({low:.1%} – "
+                f"{high:.1%}) |"
+            )
+        return lines
+
+    def _budget_table(self) -> list[str]:
+        lines = [
+            "Errors when the budget is spent.",
+            "",
+            "| explorer | instance | budget | wrong (95 %) |",
+            "|---|---|---:|---|",
+        ]
+        for budget, cell in self.budget:
+            lines.append(f"| {cell.explorer} | {cell.instance} | {budget} | {_rate(cell)} |")
+        return lines
+
+    def _reading(self) -> list[str]:
+        lost, better = self.lost(), self.everywhere_better()
+        lines = ["## Reading", ""]
+        if lost:
+            lines += ["LinGapE with Mixture loses, by more than two standard errors, here:", ""]
+            lines += [f"- {sentence}" for sentence in lost]
+        else:
+            lines.append("Nobody proven needs clearly fewer samples than LinGapE with Mixture.")
+        names = ", ".join(better) or "nobody"
+        lines += ["", f"Better on average on every instance: {names}."]
+        if self.refused:
+            lines += ["", "Not run:", "", *(f"- {sentence}" for sentence in self.refused)]
+        return lines
+
+    def draw(self) -> "Figure":
+        """Draw the samples until settled, as multiples of LinGapE's."""
+        from . import plots
+
+        return plots.relative(
+            {(c.explorer, c.instance): (c.mean, bool(c.unfinished)) for c in self.confident},
+            to=CHAMPION,
+        )
+
+    def write(self, folder: Path, command: str) -> list[Path]:
+        """Write the page, the rows and the figure into a folder; return the files."""
+        from . import plots
+
+        folder.mkdir(parents=True, exist_ok=True)
+        page, table = folder / "leaderboard.md", folder / "leaderboard.csv"
+        page.write_text(self.markdown(command), encoding="utf-8")
+        with table.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["explorer", "instance", "seed", "arm", "correct", "pulls", "ending"])
+            writer.writerows(
+                [r.explorer, r.instance, r.seed, r.arm, r.correct, r.pulls, r.ending]
+                for r in self.rows
+            )
+        return [page, table, *plots.save(self.draw(), folder / "leaderboard")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {
+            "confidence": [vars(cell) for cell in self.confident],
+            "tied": [vars(cell) for cell in self.tied],
+            "budget": [vars(cell) | {"budget": budget} for budget, cell in self.budget],
+            "lost": self.lost(),
+            "everywhere_better": self.everywhere_better(),
+            "refused": self.refused,
+        }
+
+
+def compare(options: Options) -> Board:
+    """Run the comparison."""
+    entries = [*EXPLORERS, *VARIANTS]
+    confident, rows, refused = _judged(
+        entries, [*(QUICK if options.quick else HARD)], options, limit=options.max_pulls
+    )
+    if options.data:
+        more = _judged(
+            entries, options.data, options, limit=options.max_pulls, world="signed", seeds=10
+        )
+        confident, rows, refused = confident + more[0], rows + more[1], refused + more[2]
+    ties = TIED[:1] if options.quick else TIED
+    tied, tied_rows, _ = _judged(
+        [name for name in entries if "oracle" not in name],
+        ties,
+        options,
+        limit=options.max_pulls // 10,
+    )
+    budget: list[tuple[int, Summary]] = []
+    for instance, pulls in BUDGETS[:1] if options.quick else BUDGETS:
+        names = [f"{name}(budget={pulls})" for name in BUDGET_EXPLORERS]
+        cells, more_rows, _ = _judged(
+            names, [instance], options, limit=pulls, seeds=10 * options.seeds
+        )
+        budget += [(pulls, cell) for cell in cells]
+        rows = rows + more_rows
+    return Board(options, confident, tied, budget, rows + tied_rows, refused)
+
+
+def _judged(
+    explorers: Iterable[str],
+    instances: Iterable[Instance | str],
+    options: Options,
+    *,
+    limit: int,
+    world: str = "gaussian",
+    seeds: int | None = None,
+) -> tuple[list[Summary], list[Row], list[str]]:
+    """Run explorers on instances, leaving out those that an instance is not for."""
+    found: list[Summary] = []
+    rows: list[Row] = []
+    refused: list[str] = []
+    for item in instances:
+        instance = specs.instance(item) if isinstance(item, str) else item
+        able = []
+        for name in explorers:
+            try:
+                specs.Recipe.read(name)(instance.problem(), instance.theta)
+                able.append(name)
+            except LingapeError as error:
+                refused.append(f"{name} on {instance.name}: {error}")
+        study = Study(able, [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world)
+
+        def progress(tally: Tally, name: str = instance.name) -> None:
+            if options.tell is not None:
+                options.tell(f"{name}: {tally}")
+
+        results = study.run(jobs=options.jobs, progress=progress)
+        found += results.summary()
+        rows += results.rows
+    return found, rows, refused
+
+
+def _rate(cell: Summary) -> str:
+    return f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"

@@ -1,0 +1,153 @@
+"""Do the rewards look as the guarantee supposes: linear in the features, no noisier than R?
+
+Two sums of squares are compared with what they would be for Gaussian noise of standard deviation
+R. How far the arms' averages lie from the linear fit, Σ N_k (r̄_k - x_kᵀθ̂)² / R², is χ² with as
+many degrees of freedom as there are pulled arms beyond the dimension; how far rewards lie from
+their arm's average, with one less than there are rewards for each arm. R-sub-Gaussian noise varies
+no more than that. A warning comes when chance would give such a sum once in 10,000: rare enough
+that looking again and again raises few false alarms, though arms are chosen by their rewards. How
+few is measured by tests/live/test_model_check.py; it is not proven. That there is no warning
+proves nothing either.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..problem import Problem
+from .replay import Tally
+
+RARE = 1e-4
+WAY_OUT = (
+    "The certificate supposes that they do. What is always right is one feature per arm, "
+    "Problem(numpy.eye(K)), which takes more pulls; features that tell these arms apart may do."
+)
+
+
+@dataclass(frozen=True)
+class ArmFit:
+    """How far one arm's average lies from the linear fit."""
+
+    arm: int
+    pulls: int
+    average: float
+    fitted: float
+    z: float  # the difference in its standard deviations; 0 where the fit goes through it
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Whether rewards look as supposed."""
+
+    arms: tuple[ArmFit, ...]  # pulled ones, worst fit first
+    linear_p: float | None  # chance of so bad a fit; None while any fit would do
+    noise: float | None  # standard deviation of rewards around their arm's average
+    noise_p: float | None  # chance of so much noise, if it is R
+    warnings: tuple[str, ...]
+
+    @property
+    def fine(self) -> bool:
+        """Whether there is nothing to warn of."""
+        return not self.warnings
+
+    def __str__(self) -> str:
+        if self.warnings:
+            return "\n".join(self.warnings)
+        if self.linear_p is None and self.noise_p is None:
+            return "There are too few rewards to check the model."
+        return "The rewards do not contradict the linear model or the stated noise."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return asdict(self) | {"statement": str(self)}
+
+
+def check_model(problem: Problem, tally: Tally) -> ModelCheck:
+    """Compare rewards with the linear model and with R."""
+    pulled = np.flatnonzero(tally.counts)
+    if not len(pulled):
+        return ModelCheck((), None, None, None, ())
+    counts, averages = tally.counts[pulled], tally.means[pulled]
+    fitted, leverages, rank = _fit(problem.orthonormal[pulled], counts, averages)
+    r = problem.noise_scale
+    apart = averages - fitted
+    # An average's residual has variance R²(1 - leverage)/N_k; with a leverage of 1 it has none.
+    spread = r * np.sqrt(np.maximum(1.0 - leverages, 0.0) / counts)
+    free = leverages < 1.0 - 1e-9
+    z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
+    linear_p = noise = noise_p = None
+    if len(pulled) > rank:
+        linear_p = chi_square_tail(float(counts @ (apart / r) ** 2), len(pulled) - rank)
+    repeats = int(counts.sum()) - len(pulled)
+    if repeats > 0:
+        squares = float(tally.squares.sum())
+        noise = math.sqrt(squares / repeats)
+        noise_p = chi_square_tail(squares / r / r, repeats)
+    order = np.argsort(-np.abs(z), kind="stable")
+    arms = tuple(
+        ArmFit(int(pulled[i]), int(counts[i]), float(averages[i]), float(fitted[i]), float(z[i]))
+        for i in order
+    )
+    warnings = []
+    if noise_p is not None and noise_p < RARE:
+        warnings.append(
+            f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
+            f"than the stated noise_scale of {r:g}. The certificate supposes that they do not. "
+            "Start again with a larger noise_scale; for rewards in a range, noise_scale_for()."
+        )
+    if linear_p is not None and linear_p < RARE:
+        worst = ", ".join(problem.name(fit.arm) for fit in arms[:3])
+        warnings.append(
+            "The arms' average rewards do not follow from their features within the stated noise; "
+            f"furthest off: {worst}. {WAY_OUT}"
+        )
+    return ModelCheck(arms, linear_p, noise, noise_p, tuple(warnings))
+
+
+def _fit(
+    features: FloatArray, counts: Any, averages: FloatArray
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return the weighted least-squares fit to averages, its leverages, and its rank."""
+    weights = np.sqrt(counts)
+    left, values, _ = np.linalg.svd(features * weights[:, None], full_matrices=False)
+    rank = int((values > 1e-10 * values[0]).sum())
+    left = left[:, :rank]
+    fitted = left @ (left.T @ (averages * weights)) / weights
+    return fitted, np.einsum("kd,kd->k", left, left), rank
+
+
+def chi_square_tail(value: float, freedom: int) -> float:
+    """Return the probability that a χ² variable exceeds `value`.
+
+    It is the regularised incomplete gamma function Q(a, x), by its series where that converges
+    fast and else by its continued fraction (Numerical Recipes, Section 6.2).
+    """
+    a, x = freedom / 2.0, value / 2.0
+    if x <= 0.0:
+        return 1.0
+    front = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1.0:
+        term = total = 1.0 / a
+        n = a
+        while term > 1e-16 * total:
+            n += 1.0
+            term *= x / n
+            total += term
+        return max(0.0, 1.0 - front * total)
+    tiny = 1e-300
+    b = x + 1.0 - a
+    c, d = 1.0 / tiny, 1.0 / b
+    fraction = d
+    for i in range(1, 100_000):
+        an = -i * (i - a)
+        b += 2.0
+        d = 1.0 / (an * d + b or tiny)
+        c = b + an / c or tiny
+        step = d * c
+        fraction *= step
+        if abs(step - 1.0) < 1e-15:
+            break
+    return front * fraction

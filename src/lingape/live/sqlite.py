@@ -1,0 +1,301 @@
+"""Logs in a file of SQLite.
+
+A commit writes to the write-ahead log; what makes it durable, waiting for the disk (`sync`), comes
+after the lock is released and before anybody hears of it. So processes that share a file wait for
+the disk side by side: a wait covers everything that was committed before it began. With
+`synchronous=FULL` SQLite would wait inside the lock, one process after the other.
+"""
+
+import hashlib
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import InvalidState, NotFound, StorageFailed
+from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained
+
+APPLICATION = 0x4C474150  # "LGAP", in the file's header
+VERSION = 1
+PATIENCE = 30.0  # seconds to wait for other writers
+PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
+
+T = TypeVar("T")
+_SYNCABLE = os.O_RDONLY if os.name == "posix" else os.O_RDWR
+
+_ADVICE = {
+    "SQLITE_BUSY": "Another process has held it for too long; try again.",
+    "SQLITE_FULL": "Nothing was recorded. Make room on the disk and do the same again.",
+    "SQLITE_READONLY": "Nothing was recorded. Make the file and its folder writable.",
+    "SQLITE_CANTOPEN": "The folder must exist, and be writable.",
+    "SQLITE_IOERR": "Look after the disk, then do the same again: nothing is recorded twice.",
+}
+
+SCHEMA = """
+CREATE TABLE logs (
+    name TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE TABLE entries (
+    name TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    UNIQUE (name, seq)
+);
+CREATE TABLE refs (
+    name TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (name, reference)
+) WITHOUT ROWID;
+CREATE TABLE snapshots (
+    name TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    text TEXT NOT NULL,
+    checksum TEXT NOT NULL
+);
+CREATE TRIGGER no_update BEFORE UPDATE ON entries
+    BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;
+CREATE TRIGGER no_delete BEFORE DELETE ON entries
+    BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;
+"""
+
+
+class SqliteStore:
+    """A file of SQLite, for any number of processes and threads on one machine."""
+
+    def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
+        self.url = url
+        self.path = Path(url.removeprefix("sqlite:///"))
+        if not create and not self.path.exists():
+            raise NotFound(f"There is no file {self.path}. Begin an experiment in it first.")
+        self._patience = patience
+        self._mutex = threading.RLock()
+        self._process = os.getpid()
+        self._inherited: list[sqlite3.Connection] = []
+        self._connection: sqlite3.Connection | None = None
+        self._journal: int | None = None  # the write-ahead log, to wait for the disk on
+        with self._using():
+            pass
+
+    def experiments(self) -> list[str]:
+        """Return the names of all logs."""
+        with self._using() as connection:
+            return [row[0] for row in connection.execute("SELECT name FROM logs ORDER BY name")]
+
+    @contextmanager
+    def view(self, name: str) -> Iterator["SqliteLog"]:
+        """Give the log as it is now."""
+        with self._using() as connection, self._within(connection, "BEGIN"):
+            yield SqliteLog(connection, name)
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator["SqliteLog"]:
+        """Give the log, alone."""
+        with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
+            yield SqliteLog(connection, name)
+
+    def sync(self) -> None:
+        """Return once everything committed so far is safe from a power cut.
+
+        Threads wait side by side too: for this no lock is held.
+        """
+        try:
+            if self._journal is None:
+                with self._mutex:
+                    self._journal = self._journal or os.open(f"{self.path}-wal", _SYNCABLE)
+            getattr(os, "fdatasync", os.fsync)(self._journal)
+        except FileNotFoundError:  # a file that is only read: all of it is in the main file
+            return
+        except OSError as reason:
+            raise StorageFailed(
+                f"The disk did not confirm that {self.path} is written ({reason.strerror}). "
+                "Do the same again: what is there already is not recorded twice."
+            ) from reason
+
+    def save(self, name: str, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of older ones."""
+        (seq, digest), text = snapshot
+        with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
+            connection.execute(
+                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "seq = excluded.seq, digest = excluded.digest, text = excluded.text, "
+                "checksum = excluded.checksum",
+                (name, seq, digest, text, hashlib.sha256(text.encode()).hexdigest()),
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._mutex:
+            if self._process == os.getpid():
+                if self._journal is not None:
+                    os.close(self._journal)
+                if self._connection is not None:
+                    self._connection.close()
+            self._journal = self._connection = None
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection, to one thread at a time; failures become sentences."""
+        if self._process != os.getpid():  # SQLite's connections do not survive a fork
+            if self._connection is not None:
+                self._inherited.append(self._connection)
+            self._mutex, self._process = threading.RLock(), os.getpid()
+            self._connection = self._journal = None
+        with self._mutex:
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                yield self._connection
+            except sqlite3.Error as reason:
+                raise self._failure(reason) from reason
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=0.0, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Check that the file is ours, or make it so."""
+        application, version = self._labels(connection)
+        if (application, version) == (APPLICATION, VERSION):
+            self._retry(lambda: connection.execute("PRAGMA synchronous = NORMAL"))
+            return
+        if application != APPLICATION and self._retry(
+            lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        ):
+            raise InvalidState(
+                f"{self.path} is a database of something else. Keep experiments in a file of "
+                "their own."
+            )
+        if application == APPLICATION:
+            raise InvalidState(
+                f"{self.path} has experiments in format {version}, and this version of lingape "
+                f"reads format {VERSION}. Use the version that wrote it, or a newer one."
+            )
+        self._retry(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchall())
+        connection.execute("PRAGMA synchronous = FULL")
+        with self._within(connection, "BEGIN IMMEDIATE"):
+            if self._labels(connection)[0] != APPLICATION:  # nobody was faster
+                for statement in SCHEMA.split(";\nCREATE"):
+                    text = statement.strip()
+                    connection.execute(text if text.startswith("CREATE") else "CREATE " + text)
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        with suppress(OSError):  # where folders cannot be synced
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _labels(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        """Return whose file this is, and in which format."""
+        return self._retry(
+            lambda: (
+                connection.execute("PRAGMA application_id").fetchone()[0],
+                connection.execute("PRAGMA user_version").fetchone()[0],
+            )
+        )
+
+    @contextmanager
+    def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+        """Run a transaction: all of it, or nothing."""
+        self._retry(lambda: connection.execute(begin))
+        try:
+            yield
+            self._retry(lambda: connection.execute("COMMIT"))
+        finally:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        """Return what `attempt` returns, once no other process is in the way."""
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as reason:
+                busy = (reason.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
+                    raise
+            time.sleep(PAUSE * random.random())
+
+    def _failure(self, reason: sqlite3.Error) -> Exception:
+        """Return what to raise instead of SQLite's error."""
+        name = getattr(reason, "sqlite_errorname", "") or ""
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return InvalidState(f"{self.path} is damaged, or no database ({reason}). {WAY_OUT}")
+        for code, advice in _ADVICE.items():
+            if name.startswith(code):
+                return StorageFailed(f"{self.path} cannot be used now: {reason}. {advice}")
+        return StorageFailed(f"{self.path} cannot be used now: {reason} ({name}).")
+
+
+class SqliteLog:
+    """One log, inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self._connection, self._name = connection, name
+
+    def head(self) -> Head:
+        row = self._connection.execute(
+            "SELECT seq, digest FROM logs WHERE name = ?", (self._name,)
+        ).fetchone()
+        return Head(0, START) if row is None else Head(*row)
+
+    def read(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        rows = self._connection.execute(
+            "SELECT seq, text, digest FROM entries WHERE name = ? AND seq > ? ORDER BY seq "
+            "LIMIT ?",
+            (self._name, after, -1 if limit is None else limit),
+        )
+        return map(Entry._make, rows)
+
+    def find(self, reference: str) -> int | None:
+        row = self._connection.execute(
+            "SELECT seq FROM refs WHERE name = ? AND reference = ?", (self._name, reference)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def snapshot(self) -> Snapshot | None:
+        row = self._connection.execute(
+            "SELECT seq, digest, text, checksum FROM snapshots WHERE name = ?", (self._name,)
+        ).fetchone()
+        if row is None or hashlib.sha256(row[2].encode()).hexdigest() != row[3]:
+            return None
+        return Snapshot(Head(row[0], row[1]), row[2])
+
+    def append(self, notes: Sequence[Note]) -> Head:
+        seq, digest = self.head()
+        for text, reference in notes:
+            seq, digest = seq + 1, chained(digest, text)
+            self._connection.execute(
+                "INSERT INTO entries VALUES (?, ?, ?, ?)", (self._name, seq, text, digest)
+            )
+            if reference is not None:
+                self._connection.execute(
+                    "INSERT INTO refs VALUES (?, ?, ?)", (self._name, reference, seq)
+                )
+        self._connection.execute(
+            "INSERT INTO logs VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "seq = excluded.seq, digest = excluded.digest",
+            (self._name, seq, digest),
+        )
+        return Head(seq, digest)

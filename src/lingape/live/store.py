@@ -1,0 +1,130 @@
+"""Where logs of experiments are kept: what a database has to do, and no more.
+
+A log is a chain: each entry carries the hash of all entries up to it, so that an entry changed,
+lost or put in between is noticed by whoever reads on.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from ..errors import InvalidArgument, InvalidState
+
+START = hashlib.sha256(b"lingape live log, version 1").hexdigest()
+
+
+class Head(NamedTuple):
+    """How far a log goes."""
+
+    seq: int  # number of the last entry; 0 for an empty log
+    digest: str  # hash of everything up to it
+
+
+class Entry(NamedTuple):
+    """One entry of a log, as stored."""
+
+    seq: int
+    text: str
+    digest: str
+
+
+class Note(NamedTuple):
+    """What is to be appended: a text, and a reference that no two entries of a log may share."""
+
+    text: str
+    reference: str | None = None
+
+
+class Snapshot(NamedTuple):
+    """What a log amounts to at an entry; a shortcut that may be lost at any time."""
+
+    head: Head
+    text: str
+
+
+class View(Protocol):
+    """A log as it is at one moment."""
+
+    def head(self) -> Head: ...
+
+    def read(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        """Yield the entries whose number is above `after`, in order, at most `limit`."""
+        ...
+
+    def find(self, reference: str) -> int | None:
+        """Return the number of the entry with this reference."""
+        ...
+
+    def snapshot(self) -> Snapshot | None: ...
+
+
+class Log(View, Protocol):
+    """A log that nobody else writes to meanwhile."""
+
+    def append(self, notes: Sequence[Note]) -> Head:
+        """Add entries; they are there once the transaction ends without an exception."""
+        ...
+
+
+class Store(Protocol):
+    """A database of logs, shared by processes and threads.
+
+    Whoever writes one gives `transaction` mutual exclusion per log across processes, and raises
+    StorageFailed for all that the database cannot do. Nothing is acknowledged before `sync`: where
+    commits are durable at once, as in PostgreSQL, that does nothing.
+    """
+
+    url: str
+
+    def experiments(self) -> list[str]:
+        """Return the names of all logs."""
+        ...
+
+    def view(self, name: str) -> AbstractContextManager[View]: ...
+
+    def transaction(self, name: str) -> AbstractContextManager[Log]: ...
+
+    def sync(self) -> None:
+        """Return once everything committed so far is safe from a power cut."""
+        ...
+
+    def save(self, name: str, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of older ones."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def chained(digest: str, text: str) -> str:
+    """Return the hash of a log that has hash `digest` after an entry is added."""
+    return hashlib.sha256(digest.encode() + text.encode()).hexdigest()
+
+
+def check_link(before: Head, entry: Entry) -> Head:
+    """Return the head after an entry, or raise if it does not follow on what was before."""
+    if entry.seq != before.seq + 1:
+        raise InvalidState(
+            f"The log is damaged: after event {before.seq} comes event {entry.seq}. {WAY_OUT}"
+        )
+    if chained(before.digest, entry.text) != entry.digest:
+        raise InvalidState(
+            f"The log is damaged: event {entry.seq} is not what was written, or not all before it "
+            f"is (its hash differs). {WAY_OUT}"
+        )
+    return Head(entry.seq, entry.digest)
+
+
+WAY_OUT = "Restore a copy; `lingape live verify` says whether it is whole."
+
+
+def open_store(url: str, *, create: bool) -> Store:
+    """Return the database at a URL; if there is none, begin one or raise NotFound."""
+    if isinstance(url, str) and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
+        from .sqlite import SqliteStore
+
+        return SqliteStore(url, create=create)
+    raise InvalidArgument(
+        f"Experiments are kept in a database given as sqlite:///PATH; got {url!r}. For example "
+        "sqlite:///run.db in this folder, or sqlite:////tmp/run.db with a full path."
+    )

@@ -1,0 +1,57 @@
+"""Worker processes for tests: functions that another process can import."""
+
+import os
+import random
+
+import numpy as np
+
+from lingape import Problem
+from lingape.live import Experiment
+
+ARMS = np.vstack([np.eye(3), [[0.6, 0.6, 0.1], [0.2, 0.7, 0.7], [0.9, 0.1, 0.3]]])
+THETA = np.array([0.5, 0.45, 0.4])
+
+
+def problem():
+    """A question that is not answered within a test."""
+    return Problem(ARMS, delta=1e-6)
+
+
+def pull(arm):
+    """Return a reward as a number without rounding, so that it is found again in files."""
+    return float(ARMS[arm] @ THETA + random.gauss(0, 1))
+
+
+def create(url, results):
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        results.put(experiment.events(limit=1)[0].time)
+
+
+def work(url, pairs, results):
+    """Ask and tell so often, and say what was acknowledged."""
+    random.seed()
+    done = []
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        for _ in range(pairs):
+            (ticket,) = experiment.ask(worker=str(os.getpid()))
+            reward = pull(ticket.arm)
+            experiment.tell(ticket.id, reward)
+            done.append((ticket.id, reward))
+    results.put(done)
+
+
+def work_until_killed(url, path):
+    """Ask and tell for ever; each acknowledged reward becomes a line of a file."""
+    random.seed()
+    file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        while True:
+            for ticket in experiment.ask(random.choice([1, 1, 3]), ttl=random.choice([None, 1])):
+                reward = pull(ticket.arm)
+                if random.random() < 0.1:
+                    experiment.void(ticket.id, "bad luck")
+                    continue
+                experiment.tell(ticket.id, reward)
+                os.write(file, f"{ticket.id} {reward!r}\n".encode())
+                if random.random() < 0.1:
+                    experiment.tell(ticket.id, reward)

@@ -1,0 +1,128 @@
+"""The model check warns when it should, and rarely when it should not."""
+
+import json
+
+import numpy as np
+import pytest
+from crew import ARMS, THETA
+from scipy import stats
+
+from lingape import Experiment, LinGapE, Problem
+from lingape.live import check_model
+from lingape.live.model_check import chi_square_tail
+from lingape.live.replay import Tally
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 10, 100, 9_950, 100_000])
+def test_chi_square_tail(freedom):
+    for p in (0.999, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-12):
+        value = float(stats.chi2.isf(p, freedom))
+        assert chi_square_tail(value, freedom) == pytest.approx(p, rel=1e-6)
+    assert chi_square_tail(0.0, freedom) == 1.0
+    assert chi_square_tail(1e9, freedom) == 0.0
+
+
+def tallied(means, noise, pulls, seed=0):
+    rng = np.random.default_rng(seed)
+    tally = Tally(len(means))
+    for i in range(pulls):
+        arm = i % len(means)
+        tally.add(arm, float(means[arm] + noise * rng.normal()))
+    return tally
+
+
+def test_tallies_are_averages_and_squares():
+    rng = np.random.default_rng(0)
+    rewards = 1e8 + rng.normal(size=500)
+    tally = Tally(2)
+    for reward in rewards:
+        tally.add(1, float(reward))
+    assert tally.means[1] == pytest.approx(rewards.mean(), rel=1e-14)
+    assert tally.squares[1] == pytest.approx(((rewards - rewards.mean()) ** 2).sum(), rel=1e-6)
+
+
+def test_the_statistic_is_that_of_weighted_least_squares():
+    """Against the textbook: lack of fit by lstsq, z from the hat matrix."""
+    tally = tallied(ARMS @ THETA, 1.0, 83)
+    counts, averages = tally.counts, tally.means
+    w = np.sqrt(counts)
+    theta = np.linalg.lstsq(ARMS * w[:, None], averages * w, rcond=None)[0]
+    check = check_model(Problem(ARMS), tally)
+    q = float((counts * (averages - ARMS @ theta) ** 2).sum())
+    assert check.linear_p == pytest.approx(stats.chi2.sf(q, 3))
+    v = np.linalg.inv((ARMS.T * counts) @ ARMS)
+    for fit in check.arms:
+        x = ARMS[fit.arm]
+        spread = np.sqrt(1 / counts[fit.arm] - x @ v @ x)
+        assert fit.z == pytest.approx((averages[fit.arm] - x @ theta) / spread)
+    assert check.noise == pytest.approx(np.sqrt(tally.squares.sum() / (83 - 6)))
+    assert check.noise_p == pytest.approx(stats.chi2.sf(tally.squares.sum(), 83 - 6))
+
+
+def test_rewards_that_are_not_linear():
+    means = ARMS @ THETA
+    means[4] += 0.8
+    check = check_model(Problem(ARMS), tallied(means, 1.0, 600))
+    assert not check.fine and check.noise_p > 1e-3
+    assert check.arms[0].arm == 4
+    assert "furthest off: arm 4" in str(check) and "numpy.eye(K)" in str(check)
+    alone = check_model(Problem(np.eye(6)), tallied(means, 1.0, 600))
+    assert alone.fine and alone.linear_p is None  # one feature per arm is always right
+
+
+def test_rewards_that_are_noisier_than_stated():
+    check = check_model(Problem(ARMS, noise_scale=0.5), tallied(ARMS @ THETA, 0.8, 300))
+    assert "standard deviation of about 0.8" in check.warnings[0]
+    assert "larger noise_scale" in check.warnings[0]
+
+
+def test_rewards_that_are_less_noisy_are_fine():
+    assert check_model(Problem(ARMS), tallied(ARMS @ THETA, 0.2, 300)).fine
+
+
+def test_too_few_rewards_to_tell(url):
+    assert "too few" in str(check_model(Problem(ARMS), Tally(6)))
+    assert "too few" in str(check_model(Problem(ARMS), tallied(ARMS @ THETA, 1.0, 3)))
+    with Experiment.open(url, "ads", create=Problem(ARMS)) as experiment:
+        assert experiment.check().fine
+        experiment.add(0, 1.0)
+        experiment.add(0, 1000.0)
+        assert not experiment.check().fine
+        assert "Warning: Rewards of the same arm vary" in str(experiment.status())
+        json.dumps(experiment.check().to_dict(), allow_nan=False)
+
+
+def test_features_that_do_not_span():
+    arms = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    check = check_model(Problem(arms), tallied(np.array([1.0, 2.0, 3.0]), 0.1, 30))
+    assert check.fine and check.linear_p is not None
+
+
+def alarms(runs, pulls, stride):
+    """Return in which share of runs a watcher is ever alarmed for nothing."""
+    alarmed = 0
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        problem, tally = Problem(ARMS, delta=1e-6), Tally(6)
+        explorer, means = LinGapE(problem), ARMS @ (THETA + 0.2 * rng.normal(size=3))
+        for i in range(pulls):
+            if explorer.done:
+                break
+            arm = explorer.ask()
+            reward = float(means[arm] + rng.normal())
+            explorer.tell(arm, reward)
+            tally.add(arm, reward)
+            if i % stride == 0 and not check_model(problem, tally).fine:
+                alarmed += 1
+                break
+    return alarmed / runs
+
+
+def test_false_alarms_are_rare():
+    assert alarms(runs=60, pulls=300, stride=5) == 0.0
+
+
+@pytest.mark.slow
+def test_false_alarms_are_rare_when_looking_at_every_pull():
+    """At most 1 % of runs of 3000 pulls, chosen by LinGapE, with a look after each."""
+    assert alarms(runs=400, pulls=3000, stride=1) <= 0.01

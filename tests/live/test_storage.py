@@ -1,0 +1,357 @@
+"""What every database of logs has to do, and what SQLite's files may meet."""
+
+import shutil
+import sqlite3
+import threading
+import time
+
+import pytest
+from crew import problem, pull
+
+import lingape.live.experiment as live
+from lingape.errors import InvalidState, NotFound, StorageFailed
+from lingape.live import Experiment
+from lingape.live.sqlite import SqliteStore
+from lingape.live.store import START, Head, Note, Snapshot, chained, open_store
+
+
+@pytest.fixture
+def store(url):
+    """The database under test; others that serve go through the same tests."""
+    database = open_store(url, create=True)
+    yield database
+    database.close()
+
+
+def test_a_new_database_is_empty(store):
+    assert store.experiments() == []
+    with store.view("a") as view:
+        assert view.head() == Head(0, START)
+        assert list(view.read()) == []
+        assert view.find("x") is None
+        assert view.snapshot() is None
+
+
+def test_entries_are_numbered_and_chained(store):
+    with store.transaction("a") as log:
+        log.append([Note("one", "first"), Note("two")])
+        head = log.append([Note("three")])
+        assert log.head() == head
+    with store.transaction("b") as log:
+        log.append([Note("one", "first")])
+    assert store.experiments() == ["a", "b"]
+    with store.view("a") as view:
+        assert [(entry.seq, entry.text) for entry in view.read()] == [
+            (1, "one"),
+            (2, "two"),
+            (3, "three"),
+        ]
+        assert [entry.seq for entry in view.read(after=1)] == [2, 3]
+        assert [entry.seq for entry in view.read(after=1, limit=1)] == [2]
+        assert view.find("first") == 1
+        first, second, third = (entry.digest for entry in view.read())
+    assert first == chained(START, "one")
+    assert third == head.digest == chained(second, "three")
+
+
+def test_what_fails_leaves_nothing(store):
+    with pytest.raises(ZeroDivisionError), store.transaction("a") as log:
+        log.append([Note("one", "x")])
+        raise ZeroDivisionError
+    with store.view("a") as view:
+        assert view.head().seq == 0 and view.find("x") is None
+    assert store.experiments() == []
+
+
+def test_references_are_unique(store):
+    with store.transaction("a") as log:
+        log.append([Note("one", "x")])
+    with pytest.raises(StorageFailed), store.transaction("a") as log:
+        log.append([Note("two"), Note("three", "x")])
+    with store.view("a") as view:
+        assert view.head().seq == 1
+
+
+def test_transactions_exclude_each_other(store):
+    def count():
+        other = open_store(store.url, create=False)
+        for _ in range(20):
+            with other.transaction("a") as log:
+                seq = log.head().seq
+                time.sleep(0.0005)
+                log.append([Note(str(seq + 1))])
+        other.close()
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with store.view("a") as view:
+        assert [entry.text for entry in view.read()] == [str(i + 1) for i in range(80)]
+
+
+def test_views_do_not_see_what_is_not_finished(store):
+    other = open_store(store.url, create=False)
+    with store.transaction("a") as log:
+        log.append([Note("one")])
+        with other.view("a") as view:
+            assert view.head().seq == 0
+    with other.view("a") as view:
+        assert view.head().seq == 1
+        with store.transaction("a") as log:
+            log.append([Note("two")])
+        assert view.head().seq == 1  # one moment
+    other.close()
+
+
+def test_snapshots(store):
+    for seq in (3, 9):
+        store.save("a", Snapshot(Head(seq, "x"), "text" * seq))
+    with store.view("a") as view:
+        assert view.snapshot() == Snapshot(Head(9, "x"), "text" * 9)
+    with store.view("b") as view:
+        assert view.snapshot() is None
+
+
+# SQLite
+
+
+def change(path, statement, *values):
+    """Change a file behind lingape's back."""
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DROP TRIGGER IF EXISTS no_update")
+        connection.execute("DROP TRIGGER IF EXISTS no_delete")
+        connection.execute(statement, values)
+    connection.close()
+
+
+@pytest.fixture
+def told(url, tmp_path, monkeypatch):
+    """The path of an experiment with a snapshot and some rewards after it."""
+    monkeypatch.setattr(live, "EVERY", 20)
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        for _ in range(15):
+            (ticket,) = experiment.ask()
+            experiment.tell(ticket.id, pull(ticket.arm))
+    return tmp_path / "run.db"
+
+
+def state(url):
+    with Experiment.open(url, "ads") as experiment, experiment._current() as replay:
+        return replay.explorer.state()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM snapshots",
+        "UPDATE snapshots SET text = 'x'",
+        "UPDATE snapshots SET seq = 1000",
+        "UPDATE snapshots SET seq = seq - 1",
+        "UPDATE snapshots SET digest = 'x'",
+    ],
+)
+def test_snapshots_are_only_a_shortcut(url, told, statement):
+    before = state(url)
+    change(told, statement)
+    assert state(url) == before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["null", "{}", '{"version": "0.0.1"}', "not JSON", "[[[[", '{"version": "0.1.0"}'],
+)
+def test_foreign_snapshots_are_ignored(url, told, wrong):
+    before = state(url)
+    store = open_store(url, create=False)
+    with store.view("ads") as view:
+        head = view.snapshot().head
+    store.save("ads", Snapshot(head, wrong))
+    store.close()
+    assert state(url) == before
+
+
+def test_snapshots_are_used(url, told, monkeypatch):
+    applied = []
+    apply = live.Replay.apply
+    monkeypatch.setattr(
+        live.Replay, "apply", lambda self, *event: (applied.append(event), apply(self, *event))
+    )
+    state(url)
+    assert len(applied) < 12
+
+
+def test_a_snapshot_of_no_use_is_replaced(url, told, monkeypatch):
+    change(told, "DELETE FROM snapshots")
+    state(url)
+    test_snapshots_are_used(url, told, monkeypatch)
+
+
+def test_a_snapshot_that_cannot_be_saved_is_done_without(url, monkeypatch):
+    monkeypatch.setattr(live, "EVERY", 5)
+
+    def full(*arguments):
+        raise StorageFailed("full")
+
+    monkeypatch.setattr(SqliteStore, "save", full)
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        for arm in range(6):
+            experiment.add(arm, 1.0)
+        assert experiment.status().pulls == 6
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE entries SET text = replace(text, 'reward\":', 'reward\":1') WHERE seq = 3", "3"),
+        ("DELETE FROM entries WHERE seq = 3", "after event 2 comes event 4"),
+        ("DELETE FROM entries WHERE seq > 25", "lost its end|ought to have 31"),
+        ("UPDATE entries SET digest = 'x' WHERE seq = 28", "event 28"),
+        ("UPDATE logs SET seq = 40", "ought to have 40"),
+    ],
+)
+def test_logs_that_were_changed_do_not_verify(url, told, statement, words):
+    with Experiment.open(url, "ads") as experiment:
+        change(told, statement)
+        with pytest.raises(InvalidState, match=words):
+            experiment.verify()
+
+
+def test_logs_are_checked_while_they_are_read(url, told):
+    change(told, "UPDATE entries SET digest = 'x' WHERE seq = 28")
+    with pytest.raises(InvalidState, match="event 28"):
+        Experiment.open(url, "ads")
+
+
+def test_a_log_that_goes_back_is_noticed(url, told, tmp_path):
+    shutil.copy(told, tmp_path / "copy.db")
+    copy = Experiment.open(f"sqlite:///{tmp_path}/copy.db", "ads")
+    copy.add(0, 1.0)
+    change(tmp_path / "copy.db", "DELETE FROM entries WHERE seq > 31")
+    store = open_store(url, create=False)
+    with store.view("ads") as view:
+        head = view.head()
+    store.close()
+    change(tmp_path / "copy.db", "UPDATE logs SET seq = ?, digest = ?", *head)
+    with pytest.raises(InvalidState, match="not the one that it was"):
+        copy.ask()
+    copy.close()
+    with Experiment.open(f"sqlite:///{tmp_path}/copy.db", "ads") as again:
+        assert again.status().pulls == 15
+
+
+def test_entries_cannot_be_changed_by_mistake(told):
+    connection = sqlite3.connect(told)
+    for statement in ("DELETE FROM entries", "UPDATE entries SET text = ''"):
+        with pytest.raises(sqlite3.IntegrityError, match="only ever appended"):
+            connection.execute(statement)
+    connection.close()
+
+
+def test_a_truncated_file(url, told):
+    data = told.read_bytes()
+    for size in (len(data) // 2, 100, 5000):
+        told.write_bytes(data[:size])
+        with pytest.raises(InvalidState, match=r"damaged.*Restore a copy"):
+            Experiment.open(url, "ads")
+    told.write_bytes(data)
+    assert state(url)
+
+
+def test_a_damaged_file(url, told):
+    data = bytearray(told.read_bytes())
+    for place in range(8192, len(data), 512):
+        data[place : place + 8] = b"\xff" * 8
+    told.write_bytes(data)
+    with pytest.raises((InvalidState, NotFound), match="Restore a copy|no experiment"):
+        Experiment.open(url, "ads")
+
+
+def test_files_of_others(url, tmp_path):
+    path = tmp_path / "run.db"
+    path.write_text("dear diary, " * 100)
+    with pytest.raises(InvalidState, match="no database"):
+        Experiment.open(url, "ads", create=problem())
+    assert path.read_text() == "dear diary, " * 100
+    path.unlink()
+    change(path, "CREATE TABLE diary (day)")
+    with pytest.raises(InvalidState, match="something else"):
+        Experiment.open(url, "ads", create=problem())
+
+
+def test_an_empty_file_is_taken_as_new(url, tmp_path):
+    (tmp_path / "run.db").touch()
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        experiment.ask()
+
+
+def test_newer_formats_are_refused(url, told):
+    change(told, "PRAGMA user_version = 2")
+    with pytest.raises(InvalidState, match=r"format 2.*reads format 1"):
+        Experiment.open(url, "ads")
+
+
+def test_folders_that_are_not_there(tmp_path):
+    with pytest.raises(StorageFailed, match="folder must exist"):
+        Experiment.open(f"sqlite:///{tmp_path}/no/run.db", "ads", create=problem())
+
+
+def test_a_full_disk(url):
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        connection = experiment._store._connection
+        acknowledged = 0
+        connection.execute("PRAGMA max_page_count = 20")
+        with pytest.raises(StorageFailed, match=r"full.*Make room"):
+            for _ in range(1000):
+                experiment.add(0, 1.0)
+                acknowledged += 1
+        assert experiment.status().pulls == acknowledged
+        connection.execute("PRAGMA max_page_count = 100000")
+        experiment.add(0, 1.0)
+        assert experiment.verify().pulls == acknowledged + 1
+
+
+def test_a_disk_that_does_not_confirm(url, monkeypatch):
+    import os
+
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        (ticket,) = experiment.ask()
+
+        def broken(file):
+            raise OSError(5, "Input/output error")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", broken)
+            with pytest.raises(StorageFailed, match="did not confirm"):
+                experiment.tell(ticket.id, 1.0)
+        experiment.tell(ticket.id, 1.0)
+        assert experiment.status().pulls == 1
+
+
+def test_a_file_that_cannot_be_written(url, told, monkeypatch):
+    connect = sqlite3.connect
+
+    def read_only(path, **settings):
+        return connect(f"file:{path}?mode=ro", uri=True, **settings)
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    with Experiment.open(url, "ads") as experiment:
+        assert experiment.status().pulls == 15
+        with pytest.raises(StorageFailed, match=r"readonly.*writable"):
+            experiment.add(0, 1.0)
+        assert experiment.verify().pulls == 15
+
+
+def test_a_file_that_others_hold_for_too_long(url):
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        experiment._store._patience = 0.05
+        other = sqlite3.connect(experiment._store.path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageFailed, match="too long"):
+            experiment.ask()
+        assert experiment.status().pulls == 0  # reading goes on
+        other.execute("ROLLBACK")
+        other.close()
+        experiment.ask()
