@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,34 +22,38 @@ from lingape.live import Asked, Experiment, Told
 from lingape.live.events import as_text
 from lingape.live.store import Note, open_store
 
+Report: TypeAlias = tuple[list[tuple[float, float]], float]
 CLOSE = canonical(6, gap=0.05)  # takes longer to settle than the load lasts
 
 
-def worker(url: str, pairs: int, number: int, results: "Queue[list[tuple[float, float]]]") -> None:
+def worker(url: str, pairs: int, number: int, results: "Queue[Report]") -> None:
     """Ask and tell; report how long each took."""
     rng = np.random.default_rng(number)
     means = CLOSE.gaussian().means
     taken = []
     with Experiment.open(url, "load", create=CLOSE.problem()) as experiment:
+        used = time.process_time()
         for _ in range(pairs):
             begun = time.perf_counter()
             (ticket,) = experiment.ask(worker=str(number))
             between = time.perf_counter()
             experiment.tell(ticket.id, float(means[ticket.arm] + rng.normal()))
             taken.append((between - begun, time.perf_counter() - between))
-    results.put(taken)
+        used = time.process_time() - used
+    results.put((taken, used))
 
 
 def load(folder: Path, workers: int, pairs: int) -> dict[str, Any]:
     """Let processes ask and tell, all starting on a file that is not there yet."""
     url = f"sqlite:///{folder}/load.db"
     context = multiprocessing.get_context("spawn")
-    results: Queue[list[tuple[float, float]]] = context.Queue()
+    results: Queue[Report] = context.Queue()
     crew = [context.Process(target=worker, args=(url, pairs, i, results)) for i in range(workers)]
     begun = time.perf_counter()
     for process in crew:
         process.start()
-    taken = np.array([times for _ in crew for times in results.get(timeout=600)])
+    reports = [results.get(timeout=600) for _ in crew]
+    taken = np.array([times for report, _ in reports for times in report])
     for process in crew:
         process.join()
     seconds = time.perf_counter() - begun
@@ -65,6 +69,7 @@ def load(folder: Path, workers: int, pairs: int) -> dict[str, Any]:
         "lost": len(set(asked) - set(told)) + workers * pairs - len(asked),
         "doubled": sum(count > 1 for count in Counter(told).values()),
         "pairs_per_second": round(workers * pairs / busiest),
+        "cpu_ms_per_pair": round(1e3 * sum(used for _, used in reports) / (workers * pairs), 2),
         "with_start": round(workers * pairs / seconds),
         **quantiles(taken),
     }
@@ -146,13 +151,14 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        rows.append(load(Path(folder), given.workers, given.pairs))
-        rows.append(many_arms(Path(folder), given.arms, given.dimension, given.events))
-    for row in rows:
-        row["load_average"] = round(os.getloadavg()[0], 1)
-        print(
-            table(["what", str(row["what"])], [[k, str(v)] for k, v in row.items() if k != "what"])
-        )
+        for measure in (
+            lambda place: load(place, given.workers, given.pairs),
+            lambda place: many_arms(place, given.arms, given.dimension, given.events),
+        ):
+            row = measure(Path(folder)) | {"load_average": round(os.getloadavg()[0], 1)}
+            rows.append(row)
+            head, *cells = ([name, str(value)] for name, value in row.items())
+            print(table(head, cells), flush=True)
     print(write("live", rows))
 
 

@@ -82,7 +82,7 @@ def naive_ugape(problem, counts, sums, budget):
 
 def naive_bayes(problem, counts, sums, budget):
     x, r, count = problem.arms, problem.noise_scale, len(problem)
-    eta = problem.norm_bound / math.sqrt(x.shape[1])
+    eta = problem.norm_bound
     covariance = np.linalg.inv((x.T * counts) @ x / r**2 + np.eye(x.shape[1]) / eta**2)
     mu = x @ covariance @ (x.T @ sums) / r**2
     s = np.sqrt(np.einsum("kd,de,ke->k", x, covariance, x))

@@ -124,5 +124,5 @@ def test_false_alarms_are_rare():
 
 @pytest.mark.slow
 def test_false_alarms_are_rare_when_looking_at_every_pull():
-    """At most 1 % of runs of 3000 pulls, chosen by LinGapE, with a look after each."""
-    assert alarms(runs=400, pulls=3000, stride=1) <= 0.01
+    """At most 1 % of runs of 2000 pulls, chosen by LinGapE, with a look after each."""
+    assert alarms(runs=200, pulls=2000, stride=1) <= 0.01

@@ -35,8 +35,8 @@ class BayesGap(ByArmBudgetExplorer):
 
     budget: n, how many pulls.
     bound: says what is proven at the end; it has no part in choosing pulls.
-    prior_scale: η, the prior deviation of each weight in θ; S/√d unless given, so that θ is
-        expected to be as long as the problem's norm_bound (S) lets it be.
+    prior_scale: η, the prior deviation of each weight in θ; the problem's norm_bound (S) unless
+        given. In simulations S/√d, which expects θ to be as long as S, errs more often.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
 
     If θ is drawn from the prior and H_ε known, the paper bounds the probability of an answer that
@@ -61,7 +61,7 @@ class BayesGap(ByArmBudgetExplorer):
                     "BayesGap needs a prior: pass prior_scale (η), or norm_bound (S) to Problem. "
                     "LinGapEBudget needs neither."
                 )
-            prior_scale = problem.norm_bound / math.sqrt(problem.rank)
+            prior_scale = problem.norm_bound
         self.prior_scale = as_float(prior_scale)
         if not 0 < self.prior_scale <= LARGEST:
             raise InvalidArgument(

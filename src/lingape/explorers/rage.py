@@ -13,8 +13,9 @@ Where this departs from the publication:
 - Phase t gets δ/(t(t+1)), which sums to δ; the published δ/t² sums to 1.64 δ.
 - Every pair of items gets two sides of an interval, which is |Z|(|Z|-1) in all; the authors' code
   pays for 2|Z|².
-- An item that is out stays out, and with ε > 0 it also stops when no item left can be more than ε
-  better than the one that looks best.
+- Differences that do not span the space are joined by others too faint to matter, so that there is
+  always an estimate; the authors take a pseudo-inverse.
+- With ε > 0 it also stops when no item left can be more than ε better than the best-looking one.
 """
 
 import math
@@ -26,12 +27,15 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..bounds.base import no_ridge, noise_assumption
-from ..designs import differences, even_xy, rounded
+from ..designs import MinMax, differences, even_xy, g_optimal, rounded
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .phased import QuotaExplorer, only_its_own
 from .xy_static import trimmed
 
+FAINT = 0.01  # what an estimate in all directions may cost those of interest, as a share
+LOOSE = 0.05  # the tolerance of the design that this is measured by
+NONE = 1e-9  # a singular value this small, beside the largest, is 0
 ROUNDING = 0.1  # by how much rounding to whole pulls may lengthen a squared difference, as a share
 
 
@@ -73,7 +77,7 @@ class RAGE(QuotaExplorer):
     ...     arm = explorer.ask()
     ...     explorer.tell(arm, reward=[1.0, 0.5][arm])
     >>> explorer.certificate().name, explorer.lengths
-    ('item 0', [116])
+    ('item 0', [155])
     """
 
     transductive: ClassVar[bool] = True
@@ -82,6 +86,7 @@ class RAGE(QuotaExplorer):
         self, problem: Problem, *, bound: Bound | None = None, ridge: float | None = None
     ) -> None:
         only_its_own(bound, "RAGE")
+        self._designed: tuple[IntArray, MinMax] | None = None  # for which items, and their design
         super().__init__(problem, bound=PhaseEnd(), ridge=ridge)
 
     def end_phase(self) -> None:
@@ -97,15 +102,15 @@ class RAGE(QuotaExplorer):
         """Return the design of the phase in whole pulls."""
         x, can_pull = self.problem.orthonormal, np.flatnonzero(self.problem.can_pull)
         quotas: IntArray = np.zeros(len(x), dtype=np.int64)
-        directions = differences(x[active])
-        if directions.any():
-            design = even_xy(x[can_pull], directions)
-            shares = trimmed(design.proportions)
-            quotas[can_pull] = rounded(shares, self._length(design.value, int((shares > 0).sum())))
-        if np.linalg.matrix_rank(x[quotas > 0]) < self.problem.rank:
-            # The differences lie in the span of the design; an estimate needs all the space.
-            spanning = list(self.problem.spanning)
-            quotas[spanning] = np.maximum(quotas[spanning], 1)
+        if len(np.unique(self.problem.twins[active])) == 1:  # all items are the same item
+            quotas[list(self.problem.spanning)] = 1
+            return quotas
+        if self._designed is None or not np.array_equal(self._designed[0], active):
+            directions = spanning(x[can_pull], differences(x[active]))
+            self._designed = active, even_xy(x[can_pull], directions)
+        design = self._designed[1]
+        shares = trimmed(design.proportions)
+        quotas[can_pull] = rounded(shares, self._length(design.value, int((shares > 0).sum())))
         return quotas
 
     def _length(self, value: float, support: int) -> int:
@@ -118,3 +123,25 @@ class RAGE(QuotaExplorer):
         nats = PhaseEnd().nats(self._phase_problem())
         pulls = 2.0 * 4.0**self.phase * (1.0 + ROUNDING) * rho * nats
         return max(math.ceil(pulls), math.ceil((1.0 + 1.0 / ROUNDING) * support))
+
+
+def spanning(arms: FloatArray, directions: FloatArray) -> FloatArray:
+    """Return the directions, with fainter ones added if they do not span the space.
+
+    An optimal design for few directions may leave others out, and then there is no estimate. The
+    ones added lengthen the longest direction by a share FAINT at most: with A the matrix of the
+    G-optimal design, a direction has ‖y‖² ≤ dρ in the norm of A⁻¹, where ρ is the best that any
+    design achieves (Σ|w|‖x‖ with ‖x‖² ≤ d), and a share FAINT of pulls spent on A is enough to
+    make a direction no longer than ρ that has ‖y‖² ≤ FAINT·ρ there.
+    """
+    p = g_optimal(arms, tolerance=LOOSE).proportions
+    root = np.linalg.cholesky((arms.T * p) @ arms)
+    x, y = np.linalg.solve(root, arms.T).T, np.linalg.solve(root, directions.T).T  # A = I here
+    _, values, right = np.linalg.svd(y, full_matrices=False)
+    span = right[values > NONE * values[0]]
+    if len(span) == arms.shape[1]:
+        return directions
+    rest = x - x @ span.T @ span
+    longest = float((y**2).sum(axis=1).max()) / ((1.0 + LOOSE) * arms.shape[1])  # at most ρ
+    rest *= math.sqrt(FAINT * longest / float((rest**2).sum(axis=1).max()))
+    return np.vstack([directions, rest @ root.T])

@@ -338,6 +338,6 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
     axes.set_xticks(range(len(instances)), [plain(short(name)) for name in instances])
     axes.tick_params(axis="x", rotation=40)
     for label in axes.get_xticklabels():
-        label.set_ha("right")
+        label.set_horizontalalignment("right")
     axes.set_title(plain(f"mean pulls until settled, as multiples of those of {to}"))
     return figure
