@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -151,11 +152,13 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for measure in (
-            lambda place: load(place, given.workers, given.pairs),
-            lambda place: many_arms(place, given.arms, given.dimension, given.events),
-        ):
-            row = measure(Path(folder)) | {"load_average": round(os.getloadavg()[0], 1)}
+        place = Path(folder)
+        measures: list[Callable[[], dict[str, Any]]] = [
+            lambda: load(place, given.workers, given.pairs),
+            lambda: many_arms(place, given.arms, given.dimension, given.events),
+        ]
+        for measure in measures:
+            row = measure() | {"load_average": round(os.getloadavg()[0], 1)}
             rows.append(row)
             head, *cells = ([name, str(value)] for name, value in row.items())
             print(table(head, cells), flush=True)

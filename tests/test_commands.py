@@ -218,4 +218,5 @@ class TestReproduce:
 
 def test_every_command_has_json():
     for name, command in main.commands.items():
-        assert "json" in [parameter.name for parameter in command.params], name
+        for part in getattr(command, "commands", {name: command}).values():
+            assert "json" in [parameter.name for parameter in part.params], (name, part.name)

@@ -56,6 +56,22 @@ class TestSpanning:
             assert result.correct and explorer.done
             assert result.pulls < 3_000
 
+    def test_it_can_be_saved_and_continued_at_any_time(self):
+        """Also while the arms pulled are many, but neither all nor a power of two."""
+        instance = sphere(60, 3, seed=2)
+        for lane in ("plain", "compiled"):
+            explorer = LinGapE(instance.problem(), start="spanning")
+            rng = np.random.default_rng(1)
+            for _ in range(40):
+                run(explorer, instance.gaussian(), seed=rng, max_pulls=13, lane=lane)
+                assert explorer.estimate.ready
+                again = LinGapE.from_state(json.loads(json.dumps(explorer.state())))
+                assert again.recommend() == explorer.recommend()
+                if lane == "plain":  # exact; a compiled run leaves fresh caches behind
+                    assert again.ask() == explorer.ask()
+                    assert again.certificate() == explorer.certificate()
+            assert not explorer.done
+
     def test_fewer_pulls_where_arms_are_many(self):
         instance = sphere(1_000, 3, seed=0)
         problem, world = instance.problem(epsilon=0.3), instance.gaussian(scale=1.0)

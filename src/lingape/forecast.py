@@ -42,7 +42,7 @@ class Forecast:
         """Return the pulls of every run by explorer, infinite where the limit ended it."""
         found: dict[str, list[float]] = {}
         for row in self.rows:
-            found.setdefault(row.explorer, []).append(row.pulls if row.settled else math.inf)
+            found.setdefault(row.explorer, []).append(row.pulls if row.finished else math.inf)
         return found
 
     def _cost(self, explorer: str, pulls: list[float]) -> Cost:
@@ -54,7 +54,7 @@ class Forecast:
             quantiles={p: ordered[math.ceil(p * len(ordered)) - 1] for p in LEVELS},
             mean=sum(pulls) / len(pulls) if math.isfinite(ordered[-1]) else None,
             settled=sum(map(math.isfinite, pulls)) / len(pulls),
-            wrong=sum(row.settled and not row.correct for row in runs) / len(runs),
+            wrong=sum(row.finished and not row.correct for row in runs) / len(runs),
         )
 
 

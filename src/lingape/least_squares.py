@@ -236,7 +236,8 @@ class LeastSquares:
         """Replace the data, and rebuild."""
         self.counts, self.sums = counts.copy(), sums.copy()
         self.pulls = int(counts.sum())
-        if self.ready or self._spans():
+        self.ready = self._spans(always=True)
+        if self.ready:
             self.rebuild()
 
     def pretend(self, arm: int) -> None:
@@ -255,17 +256,18 @@ class LeastSquares:
         }
         return twin
 
-    def _spans(self) -> bool:
+    def _spans(self, *, always: bool = False) -> bool:
         """Whether the pulled arms determine the estimate, to a good share of all digits.
 
-        Looked at for each new arm while there are few, then when they have doubled. All arms are
-        all there will ever be.
+        Looked at for each new arm while there are few, then when they have doubled, unless
+        `always`. All arms are all there will ever be.
         """
         pulled = np.flatnonzero(self.counts)
         count, rank = self.features.shape
         if len(pulled) == count:
             return True
-        if len(pulled) < rank or (len(pulled) > 4 * rank and len(pulled) & (len(pulled) - 1)):
+        rarely = len(pulled) > 4 * rank and len(pulled) & (len(pulled) - 1)
+        if len(pulled) < rank or (rarely and not always):
             return False
         values = np.linalg.svd(self.features[pulled], compute_uv=False)
         return bool(values[-1] > SPANNING * values[0])
@@ -298,9 +300,12 @@ class LeastSquares:
             )
         self.load(counts.astype(np.int64), sums)
         caches = state.get("caches")
-        if (caches is not None) != self.ready:
+        # Without caches nobody had looked yet whether the arms pulled so far span.
+        if self._spans() if caches is None else not self.ready:
             raise InvalidState(f"The saved caches do not go with the saved counts. {_WAY_OUT}")
         if caches is None:
+            self.ready = False
+            self._clear()
             return
         leader = _array(state, "leader", ())
         if not (leader == -1 or leader in range(count)):

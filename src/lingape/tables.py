@@ -8,7 +8,6 @@ import numpy as np
 
 from .errors import InvalidProblem, MissingExtra
 
-
 # Headings of a column that names arms, whatever is in it.
 NAMING = ("name", "names", "id", "arm", "item", "option", "label")
 

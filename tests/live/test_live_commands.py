@@ -28,8 +28,8 @@ def test_an_experiment_from_the_shell(call, tmp_path):
     assert call("new", call.arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"] and second[1:] == ["1", "blue"]
-    call("tell", first[0], "-0.5")
-    call("tell", first[0], "-0.5")
+    assert call("tell", first[0], "-0.5") == ""
+    assert json.loads(call("tell", first[0], "-0.5", "--json"))["reward"] == -0.5
     assert "told -0.5" in call("tell", first[0], "0.5", code=1)
     call("void", second[0], "--reason", "node lost")
     assert "1 rewards for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")

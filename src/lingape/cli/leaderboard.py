@@ -14,11 +14,11 @@ from .showing import live_line
 @click.option(
     "--seeds",
     type=click.IntRange(min=2),
-    default=50,
+    default=40,
     show_default=True,
     help="Runs of each explorer on each instance.",
 )
-@click.option("--max-pulls", type=click.IntRange(min=1_000), default=2_000_000, show_default=True)
+@click.option("--max-pulls", type=click.IntRange(min=1_000), default=300_000, show_default=True)
 @click.option(
     "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
 )

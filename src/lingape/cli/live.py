@@ -42,6 +42,11 @@ def _open(url: str, name: str) -> "Experiment":
     return Experiment.open(url, name)
 
 
+def _say(what: Any) -> None:
+    """Print a text, or data as JSON."""
+    click.echo(what if isinstance(what, str) else jsonlib.dumps(what, indent=1))
+
+
 @live.command()
 @_place
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
@@ -63,6 +68,7 @@ def _open(url: str, name: str) -> "Experiment":
     help="Who chooses the arms, with settings if need be: 'lingape(start=spanning)'.",
 )
 @click.option("--seed", default=0, show_default=True, help="Of explorers that draw.")
+@as_json
 def new(
     url: str,
     name: str,
@@ -74,6 +80,7 @@ def new(
     delta: float,
     explorer: str,
     seed: int,
+    json: bool,
 ) -> None:
     """Begin an experiment with the arms in a table, one row of features per arm.
 
@@ -94,7 +101,7 @@ def new(
     problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
     with Experiment.open(url, name, create=problem, explorer=explorer, seed=seed) as experiment:
         status = experiment.status()
-    click.echo(f"{name}: {status.arms} arms, {status.pulls} rewards.")
+    _say(status.to_dict() if json else f"{name}: {status.arms} arms, {status.pulls} rewards.")
 
 
 @live.command()
@@ -134,30 +141,36 @@ def ask(
             click.echo(str(over), err=True)
             ctx.exit(OVER)
     if json:
-        click.echo(jsonlib.dumps([ticket.to_dict() for ticket in tickets], indent=1))
+        _say([ticket.to_dict() for ticket in tickets])
         return
     for ticket in tickets:
-        click.echo(f"{ticket.id}\t{ticket.arm}\t{ticket.name}")
+        _say(f"{ticket.id}\t{ticket.arm}\t{ticket.name}")
 
 
 @live.command(context_settings={"ignore_unknown_options": True})  # rewards may be negative
 @_place
 @click.argument("ticket")
 @click.argument("reward", type=float)
-def tell(url: str, name: str, ticket: str, reward: float) -> None:
+@as_json
+def tell(url: str, name: str, ticket: str, reward: float, json: bool) -> None:
     """Record the reward of a ticket; repeating it changes nothing."""
     with _open(url, name) as experiment:
         experiment.tell(ticket, reward)
+    if json:
+        _say({"ticket": ticket, "reward": reward})
 
 
 @live.command()
 @_place
 @click.argument("ticket")
 @click.option("--reason", required=True, help="Why there will be no reward.")
-def void(url: str, name: str, ticket: str, reason: str) -> None:
+@as_json
+def void(url: str, name: str, ticket: str, reason: str, json: bool) -> None:
     """Record that a ticket will have no reward, for a reason other than the reward."""
     with _open(url, name) as experiment:
         experiment.void(ticket, reason)
+    if json:
+        _say({"ticket": ticket, "reason": reason})
 
 
 @live.command(context_settings={"ignore_unknown_options": True})
@@ -165,10 +178,13 @@ def void(url: str, name: str, ticket: str, reason: str) -> None:
 @click.argument("arm", type=int)
 @click.argument("reward", type=float)
 @click.option("--key", help="Adding again with the same key changes nothing.")
-def add(url: str, name: str, arm: int, reward: float, key: str | None) -> None:
+@as_json
+def add(url: str, name: str, arm: int, reward: float, key: str | None, json: bool) -> None:
     """Record a reward that no ticket asked for, by the arm's number."""
     with _open(url, name) as experiment:
         experiment.add(arm, reward, key=key)
+    if json:
+        _say({"arm": arm, "reward": reward, "key": key})
 
 
 @live.command()
@@ -178,7 +194,7 @@ def status(url: str, name: str, json: bool) -> None:
     """Show how the experiment stands, what is proven, and whether the model looks right."""
     with _open(url, name) as experiment:
         now = experiment.status()
-    click.echo(jsonlib.dumps(now.to_dict(), indent=1) if json else str(now))
+    _say(now.to_dict() if json else str(now))
 
 
 @live.command()
@@ -188,17 +204,18 @@ def certificate(url: str, name: str, json: bool) -> None:
     """Show what is proven now."""
     with _open(url, name) as experiment:
         found = experiment.certificate()
-    click.echo(jsonlib.dumps(found.to_dict(), indent=1) if json else str(found))
+    _say(found.to_dict() if json else str(found))
 
 
 @live.command()
 @_place
 @click.argument("path", type=click.Path(dir_okay=False))
-def export(url: str, name: str, path: str) -> None:
+@as_json
+def export(url: str, name: str, path: str, json: bool) -> None:
     """Write the log as JSON lines."""
     with _open(url, name) as experiment:
         count = experiment.export(path)
-    click.echo(f"{path}: {count} events")
+    _say({"path": path, "events": count} if json else f"{path}: {count} events")
 
 
 @live.command()
@@ -221,4 +238,4 @@ def verify(place: str, name: str | None, json: bool) -> None:
         from ..live import verify as verify_log
 
         found = verify_log(read_export(Path(place)))
-    click.echo(jsonlib.dumps(found.to_dict(), indent=1) if json else str(found))
+    _say(found.to_dict() if json else str(found))

@@ -16,6 +16,7 @@ none is.
 """
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,7 @@ def xy(
                 f"gaps must be {len(y)} numbers above 0, one per direction; got {gaps.tolist()}."
             )
         y = y / gaps[:, None]
-    design = _column_generation(x, y, tolerance, max_rounds)
+    design = _solved(x, y, tolerance, max_rounds)
     if design.gap > tolerance:
         raise DesignFailed(
             f"The design came within {design.gap:.1e} of optimal in {max_rounds} rounds, not "
@@ -90,7 +91,7 @@ def even_xy(arms: FloatArray, directions: FloatArray, *, share: float = 0.01) ->
     nothing. Here they share, as long as that costs no more than `share` of the value.
     """
     x, y = in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
-    best = _column_generation(x, y, 1e-3 * share, 200)
+    best = _solved(x, y, 1e-3 * share, 200)
     lengths = np.maximum(np.linalg.norm(x, axis=1), 1e-300)
     p, value = best.proportions, best.value
     settled = np.zeros(len(x), dtype=bool)
@@ -130,6 +131,46 @@ def in_span(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, Float
     if not np.linalg.norm(inside, axis=1).any():
         raise InvalidArgument("There must be a direction other than 0 to estimate.")
     return left[:, :rank], inside / values[:rank]
+
+
+def _solved(x: FloatArray, y: FloatArray, tolerance: float, max_rounds: int) -> MinMax:
+    """Return the best design found, also where it leaves directions of no interest out.
+
+    Directions that do not span the space may have an optimal design that does not either. Then
+    the arms themselves are added as faint directions, the fainter the better, as far as numbers
+    allow.
+    """
+    with suppress(ZeroDivisionError, np.linalg.LinAlgError):
+        return _column_generation(x, y, tolerance, max_rounds)
+    for share in (0.1 * tolerance, 1e-5, 1e-3):
+        with np.errstate(all="ignore"), suppress(ZeroDivisionError, np.linalg.LinAlgError):
+            return _with_faint_directions(x, y, share, tolerance, max_rounds)
+    raise DesignFailed(
+        "The directions leave so much of the space out that the design cannot be computed. Add "
+        "directions."
+    )
+
+
+def _with_faint_directions(
+    x: FloatArray, y: FloatArray, share: float, tolerance: float, max_rounds: int
+) -> MinMax:
+    """Return a design for y and for faint directions everywhere, which cost a share of pulls.
+
+    With B a design that is good for all arms and L the largest ‖x‖² in the norm of B⁻¹, every
+    design has A ≼ L·B, so that ρ, the best value, is at least max_y ‖y‖²_{B⁻¹}/L. Arms made so
+    short that ‖x‖²_{B⁻¹} ≤ share·ρ get within ρ by a share of the pulls spent on B, which
+    leaves at least (1 - share) of A for y.
+    """
+    root = np.linalg.cholesky((x.T * _spread_out(x)) @ x)
+    longest = float((np.linalg.solve(root, x.T) ** 2).sum(axis=0).max())  # L
+    least = float((np.linalg.solve(root, y.T) ** 2).sum(axis=0).max()) / longest
+    faint = math.sqrt(share * least / longest) * x
+    design = _column_generation(x, np.vstack([y, faint]), tolerance / 2, max_rounds)
+    return design._replace(
+        value=float(_lengths(x, y, design.proportions).max()),
+        lower_bound=(1.0 - share) * design.lower_bound,
+        weights=design.weights[: len(y)],
+    )
 
 
 def _column_generation(x: FloatArray, y: FloatArray, tolerance: float, max_rounds: int) -> MinMax:

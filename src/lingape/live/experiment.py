@@ -484,8 +484,8 @@ class Experiment:
                 return found  # type: ignore[no-any-return]
         shown = repr(ticket)[:60]
         raise NotFound(
-            f"No ticket of {self.name!r} is called {shown}. Tell what ask() gave out; a trial "
-            "without a ticket is for add(). Nothing was recorded."
+            f"No ticket of {self.name!r} is called {shown}. Tell by the id that ask() gave "
+            "out; a trial without a ticket is for add(). Nothing was recorded."
         )
 
     @contextmanager
@@ -493,6 +493,7 @@ class Experiment:
         """Keep other threads of this process out; after a fork they are gone, and so is theirs."""
         if self._process != os.getpid():
             self._mutex, self._process = threading.RLock(), os.getpid()
+            self._memory = None  # a thread may have been at it
         with self._mutex:
             yield
 

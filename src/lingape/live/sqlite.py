@@ -36,12 +36,12 @@ _ADVICE = {
     "SQLITE_IOERR": "Look after the disk, then do the same again: nothing is recorded twice.",
 }
 
-SCHEMA = """
-CREATE TABLE logs (
+SCHEMA = """CREATE TABLE logs (
     name TEXT PRIMARY KEY,
     seq INTEGER NOT NULL,
     digest TEXT NOT NULL
 );
+
 CREATE TABLE entries (
     name TEXT NOT NULL,
     seq INTEGER NOT NULL,
@@ -49,12 +49,14 @@ CREATE TABLE entries (
     digest TEXT NOT NULL,
     UNIQUE (name, seq)
 );
+
 CREATE TABLE refs (
     name TEXT NOT NULL,
     reference TEXT NOT NULL,
     seq INTEGER NOT NULL,
     PRIMARY KEY (name, reference)
 ) WITHOUT ROWID;
+
 CREATE TABLE snapshots (
     name TEXT PRIMARY KEY,
     seq INTEGER NOT NULL,
@@ -62,11 +64,12 @@ CREATE TABLE snapshots (
     text TEXT NOT NULL,
     checksum TEXT NOT NULL
 );
+
 CREATE TRIGGER no_update BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;
+
 CREATE TRIGGER no_delete BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;
-"""
+    BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;"""
 
 
 class SqliteStore:
@@ -88,7 +91,7 @@ class SqliteStore:
 
     def experiments(self) -> list[str]:
         """Return the names of all logs."""
-        with self._using() as connection:
+        with self._using() as connection, self._within(connection, "BEGIN"):
             return [row[0] for row in connection.execute("SELECT name FROM logs ORDER BY name")]
 
     @contextmanager
@@ -109,10 +112,7 @@ class SqliteStore:
         Threads wait side by side too: for this no lock is held.
         """
         try:
-            if self._journal is None:
-                with self._mutex:
-                    self._journal = self._journal or os.open(f"{self.path}-wal", _SYNCABLE)
-            getattr(os, "fdatasync", os.fsync)(self._journal)
+            getattr(os, "fdatasync", os.fsync)(self._open_journal())
         except FileNotFoundError:  # a file that is only read: all of it is in the main file
             return
         except OSError as reason:
@@ -120,6 +120,21 @@ class SqliteStore:
                 f"The disk did not confirm that {self.path} is written ({reason.strerror}). "
                 "Do the same again: what is there already is not recorded twice."
             ) from reason
+
+    def _open_journal(self) -> int:
+        """Return the write-ahead log, which SQLite writes and does not wait for."""
+        if self._journal is not None:
+            return self._journal
+        with self._mutex:
+            if self._journal is None:
+                self._journal = os.open(f"{self.path}-wal", _SYNCABLE)
+                with suppress(OSError):  # a new file is found again if its folder is on disk
+                    folder = os.open(self.path.parent, os.O_RDONLY)
+                    try:
+                        os.fsync(folder)
+                    finally:
+                        os.close(folder)
+            return self._journal
 
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
@@ -171,52 +186,64 @@ class SqliteStore:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Check that the file is ours, or make it so."""
-        application, version = self._labels(connection)
-        if (application, version) == (APPLICATION, VERSION):
-            self._retry(lambda: connection.execute("PRAGMA synchronous = NORMAL"))
-            return
-        if application != APPLICATION and self._retry(
-            lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        ):
+        if not self._ours(connection):
+            self._in_wal(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            with self._within(connection, "BEGIN IMMEDIATE"):
+                if not self._checked(connection):  # nobody was faster
+                    for statement in SCHEMA.split("\n\n"):
+                        connection.execute(statement)
+                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                    connection.execute(f"PRAGMA user_version = {VERSION}")
+        self._in_wal(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")  # `sync` does the rest
+
+    def _in_wal(self, connection: sqlite3.Connection) -> None:
+        row = self._retry(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+        if row[0] != "wal":
+            raise StorageFailed(
+                f"{self.path} cannot have a write-ahead log there. Use a local disk."
+            )
+
+    def _ours(self, connection: sqlite3.Connection) -> bool:
+        with self._within(connection, "BEGIN"):  # one look, while others may be making it
+            return self._checked(connection)
+
+    def _checked(self, connection: sqlite3.Connection) -> bool:
+        """Return whether the file is ours or else empty, or raise."""
+        application, version, tables = (
+            connection.execute(question).fetchone()[0]
+            for question in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
+        if application != APPLICATION and tables:
             raise InvalidState(
                 f"{self.path} is a database of something else. Keep experiments in a file of "
                 "their own."
             )
-        if application == APPLICATION:
+        if application == APPLICATION and version != VERSION:
             raise InvalidState(
                 f"{self.path} has experiments in format {version}, and this version of lingape "
                 f"reads format {VERSION}. Use the version that wrote it, or a newer one."
             )
-        self._retry(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchall())
-        connection.execute("PRAGMA synchronous = FULL")
-        with self._within(connection, "BEGIN IMMEDIATE"):
-            if self._labels(connection)[0] != APPLICATION:  # nobody was faster
-                for statement in SCHEMA.split(";\nCREATE"):
-                    text = statement.strip()
-                    connection.execute(text if text.startswith("CREATE") else "CREATE " + text)
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        with suppress(OSError):  # where folders cannot be synced
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-
-    def _labels(self, connection: sqlite3.Connection) -> tuple[int, int]:
-        """Return whose file this is, and in which format."""
-        return self._retry(
-            lambda: (
-                connection.execute("PRAGMA application_id").fetchone()[0],
-                connection.execute("PRAGMA user_version").fetchone()[0],
-            )
-        )
+        return bool(application == APPLICATION)
 
     @contextmanager
     def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         """Run a transaction: all of it, or nothing."""
-        self._retry(lambda: connection.execute(begin))
+
+        def attempt() -> None:
+            connection.execute(begin)
+            try:  # only a look makes a transaction begin that is not immediate
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.Error:
+                connection.execute("ROLLBACK")
+                raise
+
+        self._retry(attempt)
         try:
             yield
             self._retry(lambda: connection.execute("COMMIT"))

@@ -123,8 +123,11 @@ def margin(trace: Trace) -> "Figure":
     axes.axhline(problem.epsilon, color="black", linestyle="--", linewidth=1.0)
     margin_axis(axes, np.append(values, problem.epsilon))
     axes.set_ylabel("B(t), how much better\na rival may be")
-    settled = result.ending is Ending.SETTLED
-    ending = f"settled after {result.pulls:,} pulls" if settled else "stopped at the limit"
+    ending = {
+        Ending.SETTLED: f"settled after {result.pulls:,} pulls",
+        Ending.SPENT: f"budget of {result.pulls:,} pulls spent",
+        Ending.LIMIT: "stopped at the limit",
+    }[result.ending]
     put_legend(
         figure,
         [

@@ -48,7 +48,7 @@ class Row(Protocol):
     def pulls(self) -> int: ...
     @property
     def ending(self) -> str:
-        """The word "settled", or anything else for a run that was stopped before."""
+        """How it ended, in the words of runs.Ending."""
         ...
 
 
@@ -254,7 +254,8 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
         found.setdefault((row.explorer, row.instance), []).append(row)
     if not found:
         raise InvalidArgument("There must be at least one run to draw; got no rows.")
-    settled = (Ending.SETTLED, Ending.SETTLED.value)
+    ended = (Ending.SETTLED, Ending.SPENT)
+    settled = (*ended, *(ending.value for ending in ended))
     return {
         key: _Group(
             np.array([row.pulls for row in group], dtype=np.float64),
@@ -323,7 +324,7 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
             table[row, column] = mean / means[to, instance][0]
     order = np.argsort(np.nanmean(np.log(table), axis=1), kind="stable")
     width, height = 3.2 + 0.75 * len(instances), 1.6 + 0.27 * len(explorers)
-    figure, axes = new_panel(width_for(width), height)
+    figure, axes = new_panel(width_for(max(7.0, width)), height)
     # Brown for more samples, purple for fewer: a scale that the colour-blind can read.
     axes.imshow(np.log10(table[order]), cmap="PuOr_r", vmin=-1.5, vmax=1.5, aspect="auto")
     for row, k in enumerate(order):
@@ -339,5 +340,5 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
     axes.tick_params(axis="x", rotation=40)
     for label in axes.get_xticklabels():
         label.set_horizontalalignment("right")
-    axes.set_title(plain(f"mean pulls until settled, as multiples of those of {to}"))
+    figure.suptitle(plain(f"mean pulls until settled, as multiples of those of {to}"), size=10)
     return figure
