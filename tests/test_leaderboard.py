@@ -1,0 +1,104 @@
+"""The standing comparison: it runs, reads its own results fairly, and notices regressions."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from lingape import BUDGET_EXPLORERS, EXPLORERS, Study
+from lingape.cli import main
+from lingape.leaderboard import Board, Options
+from lingape.study import Summary
+
+
+def test_a_short_one(tmp_path):
+    result = CliRunner().invoke(
+        main,
+        [
+            "leaderboard",
+            "--quick",
+            "--seeds",
+            "2",
+            "--max-pulls",
+            "3000",
+            "--out",
+            tmp_path,
+            "--json",
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.output)
+    assert set(EXPLORERS) <= {cell["explorer"] for cell in data["confidence"]}
+    assert len(data["budget"]) == len(BUDGET_EXPLORERS)
+    assert set(EXPLORERS) <= set(data["rounds_a_second"])
+    for kind in ("md", "csv", "png", "svg"):
+        assert (tmp_path / f"leaderboard.{kind}").stat().st_size > 1000
+    page = (tmp_path / "leaderboard.md").read_text()
+    for name in [*EXPLORERS, *BUDGET_EXPLORERS]:
+        assert f"| {name}" in page
+
+
+def cell(explorer, instance, mean, error=1.0, unfinished=0):
+    return Summary(
+        explorer, instance, 10, unfinished, mean, error, 0, 0.0, 0.0, 0.3, 50.0, mean / 50
+    )
+
+
+def board(*cells):
+    return Board(Options(), list(cells), [], [], [], {})
+
+
+def test_it_says_where_lingape_loses():
+    found = board(
+        cell("lingape", "a", 100.0),
+        cell("rage", "a", 90.0),
+        cell("lingape", "b", 100.0),
+        cell("rage", "b", 99.0),  # within the noise
+        cell("alba", "a", 10.0, unfinished=3),  # cut short
+        cell("xy-oracle", "a", 1.0),  # is told θ
+    )
+    assert found.lost() == ["a: rage needs 90 samples, lingape 100."]
+    assert found.everywhere_better() == ["rage"]
+    assert "loses" in found.markdown("x")
+
+
+def test_it_says_if_nobody_is_better():
+    found = board(cell("lingape", "a", 100.0), cell("rage", "a", 200.0))
+    assert found.lost() == []
+    assert found.everywhere_better() == []
+    assert "Nobody proven needs clearly fewer samples" in found.markdown("x")
+
+
+# Mean and standard deviation of the pulls over 400 seeds, of explorers as they are meant to be.
+REFERENCE = {
+    ("lingape", "soare(5, 0.1)"): (1764, 934),
+    ("lingape(pull=tracking)", "soare(5, 0.1)"): (1752, 960),
+    ("lingape(elimination=sample)", "soare(5, 0.1)"): (1714, 899),
+    ("lin-game", "soare(5, 0.1)"): (4019, 1970),
+    ("frank-wolfe-sampling", "soare(5, 0.1)"): (1831, 930),
+    ("lin-t3c", "soare(5, 0.1)"): (3599, 1428),
+    ("lin-gifa", "soare(5, 0.1)"): (1739, 901),
+    ("lazy-track-and-stop", "soare(5, 0.1)"): (1787, 941),
+    ("rage", "soare(5, 0.1)"): (6715, 3487),
+    ("lingape", "canonical(5, 0.5)"): (827, 239),
+    ("lingape(pull=tracking)", "canonical(5, 0.5)"): (827, 239),
+    ("lingape(elimination=sample)", "canonical(5, 0.5)"): (819, 238),
+    ("lin-game", "canonical(5, 0.5)"): (924, 269),
+    ("frank-wolfe-sampling", "canonical(5, 0.5)"): (921, 241),
+    ("lin-t3c", "canonical(5, 0.5)"): (951, 255),
+    ("lin-gifa", "canonical(5, 0.5)"): (836, 240),
+    ("lazy-track-and-stop", "canonical(5, 0.5)"): (1493, 603),
+    ("rage", "canonical(5, 0.5)"): (1948, 980),
+}
+
+
+@pytest.mark.parametrize(("explorer", "instance"), REFERENCE)
+def test_nobody_got_worse(explorer, instance):
+    """With 60 seeds the mean is within four standard errors of what it was, or better."""
+    mean, deviation = REFERENCE[explorer, instance]
+    results = Study([explorer], [instance], seeds=range(1000, 1060), max_pulls=200_000).run(jobs=1)
+    pulls = np.array([row.pulls for row in results.rows])
+    assert all(row.settled for row in results.rows)
+    assert pulls.mean() <= mean + 4 * deviation * math.sqrt(1 / 60 + 1 / 400)
