@@ -42,7 +42,7 @@ HARD = (
     "canonical(5, 0.2)",
     "canonical(10, 0.5)",
     "sphere(50, 10, 0)",
-    "sphere(100, 5, 1)",
+    "sphere(30, 5, 4)",
     "sparse(60, 20, 2, 0)",
     "items(5, 30, 0)",
 )
