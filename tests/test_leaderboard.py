@@ -11,6 +11,7 @@ from lingape import BUDGET_EXPLORERS, EXPLORERS, Study
 from lingape.cli import main
 from lingape.leaderboard import Board, Options
 from lingape.study import Summary
+from lingape.testing import errors_allowed
 
 
 def test_a_short_one(tmp_path):
@@ -102,3 +103,37 @@ def test_nobody_got_worse(explorer, instance):
     pulls = np.array([row.pulls for row in results.rows])
     assert all(row.settled for row in results.rows)
     assert pulls.mean() <= mean + 4 * deviation * math.sqrt(1 / 60 + 1 / 400)
+
+
+def _ratios(instances, seeds):
+    results = Study(["lingape"], instances, seeds=seeds).run(jobs=1)
+    return {cell.instance: cell.ratio for cell in results.summary()}
+
+
+def test_the_recommended_explorer_is_near_the_lower_bound():
+    """LinGapE as it comes: 3 times the lower bound on Soare's instance, 5 on canonical arms."""
+    soare = _ratios([f"soare({d}, 0.01)" for d in (2, 5, 10)], seeds=25)
+    assert max(soare.values()) < 3
+    canonical = _ratios([f"canonical(5, {gap})" for gap in (0.1, 0.2, 0.5)], seeds=40)
+    assert max(canonical.values()) < 5
+
+
+@pytest.mark.slow
+def test_it_is_near_the_lower_bound_everywhere():
+    soare = _ratios([f"soare({d}, 0.01)" for d in range(2, 11)], seeds=100)
+    assert max(soare.values()) < 3, soare
+    gaps = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    canonical = _ratios([f"canonical(5, {gap})" for gap in gaps], seeds=200)
+    assert max(canonical.values()) < 5, canonical
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "explorer",
+    ["lin-game", "frank-wolfe-sampling", "lin-t3c", "lin-gifa", "lazy-track-and-stop", "rage"],
+)
+def test_others_claim_no_difference_between_tied_arms(explorer):
+    """Which of two equal arms is better may be claimed in a share δ of runs at most."""
+    instances = ["soare_tied(5, 0.1)", "soare_tied(2, 0.02)"]
+    rows = Study([explorer], instances, seeds=200, max_pulls=50_000).run().rows
+    assert sum(row.settled for row in rows) <= errors_allowed(len(rows), 0.05)
