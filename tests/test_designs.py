@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from lingape import soare, sphere
+from lingape import soare, sparse, sphere
 from lingape.designs import (
     DirectionProgram,
     differences,
     direction,
+    even_xy,
     g_optimal,
     one_by_one,
     rounded,
@@ -293,3 +294,19 @@ def test_one_by_one_approaches_the_design(ridge):
         one_by_one(soare(5, 0.01).arms, differences(soare(5, 0.01).arms), 1_000)
     )
     assert soare_pulls[1:5] == pytest.approx([200] * 4, abs=3)
+
+
+def test_directions_that_leave_most_of_the_space_out():
+    """A design is found, with an honest gap, also where the best one may be singular."""
+    instance = sparse(60, 20, 2, 0)
+    x, means = instance.arms, instance.arms @ instance.theta
+    top = np.argsort(-means)[:10]
+    rng = np.random.default_rng(0)
+    for size in (2, 3, 4, 6, 9):
+        active = rng.choice(top, size=size, replace=False)
+        directions = differences(x[active])
+        design = even_xy(x, directions)
+        assert design.proportions.sum() == pytest.approx(1.0)
+        reached = np.linalg.pinv((x.T * design.proportions) @ x)
+        longest = max(float(y @ reached @ y) for y in directions)
+        assert design.lower_bound <= longest <= 1.02 * design.lower_bound

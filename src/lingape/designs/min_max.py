@@ -27,6 +27,8 @@ from ..errors import DesignFailed, InvalidArgument
 STEPS = 100  # of the interior-point method; 20 to 40 are usual
 STEP_LENGTH = 0.99  # of the way to the boundary
 TRIM = 1e-9  # shares below this are solver noise
+ROUGH, ROUGH_STEPS = 1e-3, 1_000  # the accuracy of multiplicative updates, and how long to try
+FLOOR = 1e-10  # no share falls below this in them
 ALIKE = 0.999  # the cosine of the angle between arms that may share
 
 
@@ -136,41 +138,30 @@ def in_span(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, Float
 def _solved(x: FloatArray, y: FloatArray, tolerance: float, max_rounds: int) -> MinMax:
     """Return the best design found, also where it leaves directions of no interest out.
 
-    Directions that do not span the space may have an optimal design that does not either. Then
-    the arms themselves are added as faint directions, the fainter the better, as far as numbers
-    allow.
+    Directions that do not span the space may have an optimal design that does not either, and
+    then the interior-point method may fail. Multiplicative updates do not, but they are slow, so
+    that only a rough answer comes of them.
     """
-    with suppress(ZeroDivisionError, np.linalg.LinAlgError):
+    with np.errstate(all="ignore"), suppress(ZeroDivisionError, np.linalg.LinAlgError):
         return _column_generation(x, y, tolerance, max_rounds)
-    for share in (0.1 * tolerance, 1e-5, 1e-3):
-        with np.errstate(all="ignore"), suppress(ZeroDivisionError, np.linalg.LinAlgError):
-            return _with_faint_directions(x, y, share, tolerance, max_rounds)
-    raise DesignFailed(
-        "The directions leave so much of the space out that the design cannot be computed. Add "
-        "directions."
-    )
-
-
-def _with_faint_directions(
-    x: FloatArray, y: FloatArray, share: float, tolerance: float, max_rounds: int
-) -> MinMax:
-    """Return a design for y and for faint directions everywhere, which cost a share of pulls.
-
-    With B a design that is good for all arms and L the largest ‖x‖² in the norm of B⁻¹, every
-    design has A ≼ L·B, so that ρ, the best value, is at least max_y ‖y‖²_{B⁻¹}/L. Arms made so
-    short that ‖x‖²_{B⁻¹} ≤ share·ρ get within ρ by a share of the pulls spent on B, which
-    leaves at least (1 - share) of A for y.
-    """
-    root = np.linalg.cholesky((x.T * _spread_out(x)) @ x)
-    longest = float((np.linalg.solve(root, x.T) ** 2).sum(axis=0).max())  # L
-    least = float((np.linalg.solve(root, y.T) ** 2).sum(axis=0).max()) / longest
-    faint = math.sqrt(share * least / longest) * x
-    design = _column_generation(x, np.vstack([y, faint]), tolerance / 2, max_rounds)
-    return design._replace(
-        value=float(_lengths(x, y, design.proportions).max()),
-        lower_bound=(1.0 - share) * design.lower_bound,
-        weights=design.weights[: len(y)],
-    )
+    p, q = _spread_out(x), np.full(len(y), 1.0 / len(y))
+    best = MinMax(p, math.inf, 0.0, q)
+    for _ in range(ROUGH_STEPS):
+        for _ in range(5):
+            scores = _certificate(x, y, p, q)[1]
+            p = p * np.sqrt(scores / scores.max())
+            p = np.maximum(p / p.sum(), FLOOR)  # and A(p) stays invertible
+            p /= p.sum()
+        lengths, scores, average = _certificate(x, y, p, q)
+        value, bound = float(lengths.max()), average**2 / float(scores.max())
+        if value < best.value:
+            best = best._replace(proportions=p, value=value)
+        if bound > best.lower_bound:
+            best = best._replace(lower_bound=bound, weights=q)
+        if best.gap <= max(tolerance, ROUGH):
+            break
+        q = q * lengths / average
+    return best
 
 
 def _column_generation(x: FloatArray, y: FloatArray, tolerance: float, max_rounds: int) -> MinMax:

@@ -79,4 +79,4 @@ def _oracle(problem: Problem, means: FloatArray) -> FloatArray:
         with suppress(DesignFailed):  # the last digits are out of reach now and then
             design = xy(x, directions, gaps=gaps[rivals], tolerance=tolerance)
             return trimmed(design.proportions)
-    return trimmed(xy(x, directions, gaps=gaps[rivals], tolerance=1e-4).proportions)
+    return trimmed(xy(x, directions, gaps=gaps[rivals], tolerance=2e-3).proportions)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..complexity import characteristic_time
 from ..environments import Instance
-from ..errors import InvalidArgument, MissingExtra
+from ..errors import DesignFailed, InvalidArgument, MissingExtra
 from ..rates import clopper_pearson
 from .rows import Row
 
@@ -83,7 +83,7 @@ class Results:
             return None
         try:
             time = characteristic_time(problem, instance.theta, tolerance=1e-4)
-        except InvalidArgument:  # ties: nobody can stop
+        except (InvalidArgument, DesignFailed):  # ties: nobody can stop
             return None
         return time.samples(problem.delta) or None  # with δ ≥ 1/2 one may as well guess
 
