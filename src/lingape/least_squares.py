@@ -236,7 +236,7 @@ class LeastSquares:
         """Replace the data, and rebuild."""
         self.counts, self.sums = counts.copy(), sums.copy()
         self.pulls = int(counts.sum())
-        self.ready = self._spans(always=True)
+        self.ready = self.ready or self._spans(always=True)
         if self.ready:
             self.rebuild()
 

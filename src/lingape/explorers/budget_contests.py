@@ -6,6 +6,7 @@ better as far as these intervals go.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -63,9 +64,9 @@ class ContestBudgetExplorer(BudgetExplorer):
         super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
         self.moment: Moment | None = None
 
+    @abstractmethod
     def _radius(self, estimate: LeastSquares) -> float:
         """Return √a."""
-        raise NotImplementedError
 
     def _least(self) -> tuple[int, str]:
         if self.start == "spanning":

@@ -9,6 +9,7 @@ A pull that was not asked for takes up a pull of its phase like any other. If it
 its reward counts too.
 """
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,21 +49,21 @@ class PhasedBudgetExplorer(BudgetExplorer):
         self.history: list[list[int]] = []  # the arms in play in each phase, best first
         self._begin(list(range(len(problem))))
 
+    @abstractmethod
     def _survivors(self) -> tuple[int, ...]:
         """Return how many arms are left after each phase, in the end 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _needs(self, in_play: int) -> int:
         """Return how many pulls a phase about so many arms takes at least."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _plan(self, active: IntArray, pulls: int) -> IntArray:
         """Return how often to pull each arm in play, so many times in all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _judge(self, active: IntArray, counts: IntArray, sums: FloatArray) -> FloatArray:
         """Return the arms' estimated means from a phase's rewards, given for these arms."""
-        raise NotImplementedError
 
     def _ends(self, budget: int) -> list[int]:
         """Return the number of pulls after which each phase is over."""

@@ -5,6 +5,7 @@ own (`memory`), which moves with every reward.
 """
 
 import copy
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -54,9 +55,9 @@ class SamplerExplorer(GapExplorer):
             raise InvalidArgument(f"seed must be a whole number from 0; got {seed!r}.")
         self.seed = int(seed)
 
+    @abstractmethod
     def _choose(self, estimate: LeastSquares, contest: Contest) -> int:
         """Return the arm to pull next, from `memory` and the estimate."""
-        raise NotImplementedError
 
     def _begun(self, estimate: LeastSquares) -> bool:
         return estimate.ready if self.start == "spanning" else super()._begun(estimate)

@@ -270,8 +270,10 @@ def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     try:
         if isinstance(seeds, bool | str):
             raise TypeError
-        whole = isinstance(seeds, int | np.integer)
-        listed = range(int(seeds)) if whole else [operator.index(seed) for seed in seeds]  # type: ignore
+        if isinstance(seeds, int | np.integer):
+            listed = range(int(seeds))
+        else:
+            listed = [operator.index(seed) for seed in seeds]
     except TypeError:
         listed = ()
     if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
