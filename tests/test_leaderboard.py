@@ -48,7 +48,7 @@ def cell(explorer, instance, mean, error=1.0, unfinished=0):
 
 
 def board(*cells):
-    return Board(Options(), list(cells), [], [], [], {})
+    return Board(Options(), list(cells), [], [], {})
 
 
 def test_it_says_where_lingape_loses():

@@ -18,7 +18,7 @@ from .explorers import BUDGET_EXPLORERS, EXPLORERS
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run
-from .study import Row, Study, Summary, Tally
+from .study import Study, Summary, Tally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +54,7 @@ BUDGETS = (
     ("canonical(16, 0.5)", 300),
     ("outsider", 200),
 )
+COLUMNS = ("explorer", "instance", "runs", "unfinished", "mean", "standard_error", "errors")
 # Yardsticks that are told θ, and rules without a proof, do not compete.
 NOT_COMPETING = ("xy-oracle", "lingape(bound=stylised)")
 
@@ -84,7 +85,6 @@ class Board:
     confident: list[Summary]
     tied: list[Summary]
     budget: list[tuple[int, Summary]]  # with the budget
-    rows: list[Row]
     speeds: dict[str, float]  # rounds a second
     refused: list[str] = field(default_factory=list)
 
@@ -148,7 +148,10 @@ class Board:
         lines += ["## Tied arms", "", *self._tied_table(), ""]
         lines += ["## Fixed budget", "", *self._budget_table(), ""]
         lines += ["## Speed", "", *self._speed_table(), "", *self._reading()]
-        lines += ["", f"(`{command}`, {stamp()}; rows in [leaderboard.csv](leaderboard.csv))"]
+        lines += [
+            "",
+            f"(`{command}`, {stamp()}; the same as CSV in [leaderboard.csv](leaderboard.csv))",
+        ]
         return "\n".join(lines) + "\n"
 
     def _table(self, instance: str) -> list[str]:
@@ -237,11 +240,9 @@ class Board:
         page.write_text(self.markdown(command), encoding="utf-8")
         with table.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["explorer", "instance", "seed", "arm", "correct", "pulls", "ending"])
-            writer.writerows(
-                [r.explorer, r.instance, r.seed, r.arm, r.correct, r.pulls, r.ending]
-                for r in self.rows
-            )
+            writer.writerow(COLUMNS)
+            for cell in (*self.confident, *self.tied, *(cell for _, cell in self.budget)):
+                writer.writerow([getattr(cell, name) for name in COLUMNS])
         return [page, table, *plots.save(self.draw(), folder / "leaderboard")]
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,16 +261,16 @@ class Board:
 def compare(options: Options) -> Board:
     """Run the comparison."""
     entries = [*EXPLORERS, *VARIANTS]
-    confident, rows, refused = _judged(
+    confident, refused = _judged(
         entries, [*(QUICK if options.quick else HARD)], options, limit=options.max_pulls
     )
     if options.data:
         more = _judged(
             entries, options.data, options, limit=options.max_pulls, world="signed", seeds=10
         )
-        confident, rows, refused = confident + more[0], rows + more[1], refused + more[2]
+        confident, refused = confident + more[0], refused + more[1]
     ties = TIED[:1] if options.quick else TIED
-    tied, tied_rows, _ = _judged(
+    tied, _ = _judged(
         [name for name in entries if "oracle" not in name],
         ties,
         options,
@@ -278,14 +279,9 @@ def compare(options: Options) -> Board:
     budget: list[tuple[int, Summary]] = []
     for instance, pulls in BUDGETS[:1] if options.quick else BUDGETS:
         names = [f"{name}(budget={pulls})" for name in BUDGET_EXPLORERS]
-        cells, more_rows, _ = _judged(
-            names, [instance], options, limit=pulls, seeds=10 * options.seeds
-        )
+        cells, _ = _judged(names, [instance], options, limit=pulls, seeds=10 * options.seeds)
         budget += [(pulls, cell) for cell in cells]
-        rows = rows + more_rows
-    return Board(
-        options, confident, tied, budget, rows + tied_rows, _speeds(entries, options), refused
-    )
+    return Board(options, confident, tied, budget, _speeds(entries, options), refused)
 
 
 def _speeds(entries: Iterable[str], options: Options) -> dict[str, float]:
@@ -310,10 +306,9 @@ def _judged(
     limit: int,
     world: str = "gaussian",
     seeds: int | None = None,
-) -> tuple[list[Summary], list[Row], list[str]]:
+) -> tuple[list[Summary], list[str]]:
     """Run explorers on instances, leaving out those that an instance is not for."""
     found: list[Summary] = []
-    rows: list[Row] = []
     refused: list[str] = []
     for item in instances:
         instance = specs.instance(item) if isinstance(item, str) else item
@@ -330,10 +325,8 @@ def _judged(
             if options.tell is not None:
                 options.tell(f"{name}: {tally}")
 
-        results = study.run(jobs=options.jobs, progress=progress)
-        found += results.summary()
-        rows += results.rows
-    return found, rows, refused
+        found += study.run(jobs=options.jobs, progress=progress).summary()
+    return found, refused
 
 
 def _rate(cell: Summary) -> str:
