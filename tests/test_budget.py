@@ -13,6 +13,7 @@ from lingape import (
     Ending,
     FixedDesign,
     LinGapEBudget,
+    Mixture,
     ODLinBAI,
     Problem,
     SelfNormalized,
@@ -409,3 +410,26 @@ def test_lingape_beats_the_others_on_the_paper_s_instance():
     }
     assert rates.pop("lingape-budget") < 12
     assert min(rates.values()) > 30
+
+
+@pytest.mark.parametrize("kind", [GSE, ODLinBAI, SequentialHalving])
+def test_a_control_arm_of_zeros(kind):
+    """An arm without features is an arm like others."""
+    for seed in range(10):
+        arms = np.random.default_rng(seed).normal(size=(6, 3))
+        arms[0] = 0.0
+        explorer = kind(Problem(arms), budget=60)
+        while not explorer.done:
+            arm = explorer.ask()
+            explorer.tell(arm, float(arm == 0))
+        assert explorer.counts.sum() == 60
+
+
+@pytest.mark.parametrize("kind", [GSE, ODLinBAI, SequentialHalving])
+def test_phases_resume_with_the_same_answer(kind):
+    explorer = kind(Problem([[1, 0], [0, 1], [1, 1]]), budget=20, bound=Mixture())
+    for arm, reward in ((0, 1.0), (1, 0.9), (2, 0.95)):
+        explorer.tell(arm, reward)
+        again = kind.from_state(json.loads(json.dumps(explorer.state())))
+        assert again.recommend() == explorer.recommend()
+        assert again.certificate() == explorer.certificate()

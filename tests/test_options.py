@@ -183,9 +183,24 @@ class TestSeveral:
         explorer = LinGapE(Problem(arms, epsilon=0.05), m=2)
         for arm, reward in [(0, 1.0), (1, 0.0), (2, 5.0)]:  # looks like 2 and 0
             explorer.tell(arm, reward)
-        result = run(explorer, Gaussian(arms, theta), max_pulls=1)
-        if set(result.certificate.arms) == {0, 2}:
-            assert result.true_gap == pytest.approx(0.9)
+        explorer.tell(2, 5.0)
+        result = run(explorer, Gaussian(arms, theta, scale=1e-9), max_pulls=1)
+        assert set(result.certificate.arms) == {0, 2}
+        assert result.true_gap == pytest.approx(0.9)
+        assert not result.correct
+
+    def test_before_arms_can_be_compared(self):
+        explorer = LinGapE(Problem(np.eye(4)), m=2)
+        assert explorer.top() == [0, 1]
+        explorer.tell(2, 5.0)
+        assert explorer.top() == [2, 0]
+        assert explorer.recommend() == explorer.certificate().arm == 2
+
+    def test_there_is_no_lower_bound_for_several(self):
+        study = Study(["lingape(m=2)", "lingape"], ["canonical(4, 1.0)"], seeds=2, max_pulls=500)
+        several, one = study.run(jobs=1).summary()
+        assert several.ratio is None
+        assert one.ratio > 1
 
     def test_one_arm_is_the_plain_question(self):
         instance = canonical(4, 0.8)

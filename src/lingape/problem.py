@@ -229,6 +229,7 @@ class Problem:
                 "from rounding. Drop or rescale the features that nearly repeat others."
             )
         basis = np.ascontiguousarray(left[self.twins, :rank])
+        basis[~self.arms.any(axis=1)] = 0.0  # not a rounding error of it
         if self.pullable is not None:
             reach = np.linalg.svd(basis[self.can_pull], compute_uv=False)
             if len(reach) < rank or reach[rank - 1] < THINNEST * reach[0]:

@@ -51,7 +51,7 @@ class Result:
     counts: IntArray
     ending: Ending
     certificate: Certificate
-    true_gap: float  # how far the arm really is from the best; of m arms, the worst from the m-th
+    true_gap: float  # how much better another arm really is than the worst of those chosen
     correct: bool  # true_gap ≤ ε
     seconds: float
     lane: str  # "plain" or "compiled"
@@ -154,9 +154,9 @@ def _ending(explorer: Explorer, certificate: Certificate) -> Ending:
 
 
 def _true_gap(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float:
-    """Return how much the worst of the chosen arms lacks to the m-th best answer."""
-    ranked = np.sort(means[problem.can_answer])[::-1]
-    return float(ranked[len(arms) - 1] - min(means[arm] for arm in arms))
+    """Return how much better an answer is that was not chosen than the worst that was."""
+    others = np.setdiff1d(np.flatnonzero(problem.can_answer), arms)
+    return float(max(0.0, means[others].max() - min(means[arm] for arm in arms)))
 
 
 class _Watch:

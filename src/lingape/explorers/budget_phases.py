@@ -86,15 +86,16 @@ class PhasedBudgetExplorer(BudgetExplorer):
 
     def _begin(self, active: list[int]) -> None:
         """Start a phase about the arms in `active`."""
+        plan: IntArray = np.zeros(len(self.problem), dtype=np.int64)
+        if len(active) > 1:
+            arms = np.sort(np.array(active, dtype=np.int64))
+            ends = [0, *self._ends(self.budget)]
+            plan[arms] = self._plan(arms, ends[self.phase + 1] - ends[self.phase])
+        self.plan = plan
         self.history.append(active)
         # Counts and sums so far are not this phase's.
         self.before = self.estimate.counts.copy()
         self._before_sums = self.estimate.sums.copy()
-        self.plan: IntArray = np.zeros(len(self.problem), dtype=np.int64)
-        if len(active) > 1:
-            arms = np.sort(np.array(active, dtype=np.int64))
-            started = self._ends(self.budget)[self.phase - 2] if self.phase > 1 else 0
-            self.plan[arms] = self._plan(arms, self.phase_end - started)
 
     def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
         """Return the arm that is furthest behind the phase's plan."""
@@ -132,6 +133,7 @@ class PhasedBudgetExplorer(BudgetExplorer):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
+        self._contest = None  # arms are compared at the end of a phase only
         try:
             memory, shape = state["memory"], self.before.shape
             before = np.array(memory["before"], dtype=np.int64)

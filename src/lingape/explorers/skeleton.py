@@ -190,13 +190,7 @@ class GapExplorer(ABC):
         """Return the arm that won, or the best-looking one while not `done`."""
         if self._verdict is not None:
             return self._verdict.arm
-        if self._contest is not None:
-            return self.top()[0]
-        pulled = self.estimate.counts > 0
-        if not (pulled & self.problem.can_answer).any():
-            return int(self.problem.can_answer.argmax())
-        averages = self.estimate.sums / np.maximum(self.estimate.counts, 1)
-        return int(np.where(pulled & self.problem.can_answer, averages, -np.inf).argmax())
+        return (self.top() if self._contest is not None else self._by_average())[0]
 
     def top(self) -> list[int]:
         """Return the m arms that won, or the best-looking ones while not `done`, best first."""
@@ -204,7 +198,14 @@ class GapExplorer(ABC):
             return list(self._verdict.arms)
         if self.m == 1 and self._contest is not None:
             return [self._contest.leader]
-        return self._leaders(self.estimate)
+        return self._by_average() if self._contest is None else self._leaders(self.estimate)
+
+    def _by_average(self) -> list[int]:
+        """Return m answers while arms cannot be compared: best averages first, then the others."""
+        counts = self.estimate.counts
+        averages = np.where(counts > 0, self.estimate.sums / np.maximum(counts, 1), -1e300)
+        order = np.argsort(-np.where(self.problem.can_answer, averages, -np.inf), kind="stable")
+        return [int(arm) for arm in order[: self.m]]
 
     def _leaders(self, estimate: LeastSquares) -> list[int]:
         """Return the m answers with the largest estimated means, best first."""

@@ -1,5 +1,6 @@
 """What a study's rows say."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -55,7 +56,7 @@ class Results:
         pulls = np.array([row.pulls for row in rows], dtype=np.float64)
         errors = sum(row.finished and not row.correct for row in rows)
         low, high = clopper_pearson(errors, len(rows))
-        least = self.lower_bounds[instance]
+        least = self.lower_bounds[instance] if not self._asks_for_several(explorer) else None
         several = len(rows) > 1
         return Summary(
             explorer=explorer,
@@ -71,6 +72,12 @@ class Results:
             lower_bound=least,
             ratio=float(pulls.mean()) / least if least else None,
         )
+
+    def _asks_for_several(self, explorer: str) -> bool:
+        """Whether an explorer looks for the m best arms, for which there is no such bound here."""
+        build = self.study.explorers[explorer]
+        settings = getattr(build, "settings", None) or getattr(build, "keywords", None) or {}
+        return isinstance(settings, Mapping) and settings.get("m", 1) > 1
 
     @cached_property
     def lower_bounds(self) -> dict[str, float | None]:
