@@ -9,7 +9,7 @@ demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
 
 test: $(READY)  ## every test but the slow ones
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 check: $(READY)  ## format, lint, types, import contract
 	$(BIN)/ruff format --check .
