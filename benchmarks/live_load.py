@@ -33,7 +33,7 @@ Report: TypeAlias = tuple[list[tuple[float, float]], float]
 CLOSE = canonical(6, gap=0.05)  # takes longer to settle than the load lasts
 
 
-def begun(url: str, name: str) -> Experiment | RemoteExperiment:
+def joined(url: str, name: str) -> Experiment | RemoteExperiment:
     """Return the experiment, in a database or on a server, beginning it if need be."""
     if url.startswith("http"):
         return Client(url).create(name, CLOSE.problem())
@@ -45,7 +45,7 @@ def worker(url: str, name: str, pairs: int, number: int, results: "Queue[Report]
     rng = np.random.default_rng(number)
     means = CLOSE.gaussian().means
     taken = []
-    with begun(url, name) as experiment:
+    with joined(url, name) as experiment:
         used = time.process_time()
         for _ in range(pairs):
             begun = time.perf_counter()

@@ -532,3 +532,18 @@ def test_importing_the_client_needs_no_server():
     code = "import lingape, sys; lingape.Client; print({'fastapi', 'uvicorn'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "set()"
+
+
+def test_servers_share_postgresql(postgres_url):
+    with serving(postgres_url) as one, serving(postgres_url) as two:
+        assert one.post("/api/experiments", json=NEW).status_code == 201
+        for client in (one, two) * 3:
+            for ticket in post(client, "ask", {"n": 2})["tickets"]:
+                other = two if client is one else one
+                post(other, "tell", {"ticket": ticket["id"], "reward": 0.5})
+        assert get(one) == get(two) and get(one)["pulls"] == 12
+        assert get(one, "/history") == get(two, "/history")
+        lines = one.get("/api/experiments/ads/export").text.splitlines()
+        assert len(lines) == get(two)["sequence"]
+        missing = one.get("/api/experiments/none")
+        assert missing.status_code == 404 and "postgres" not in missing.text
