@@ -1,15 +1,21 @@
 """How many workers can share an experiment? Processes that ask and tell against one fresh file.
 
 python -m benchmarks.live_load            8 processes × 500 ask and tell, then many arms
+python -m benchmarks.live_load --server   the same 8 through two servers, over HTTP
+python -m benchmarks.live_load --server --db postgresql://USER@HOST/DATABASE
 """
 
 import argparse
+import json
 import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,7 +25,7 @@ import numpy as np
 from benchmarks.record import table, write
 from lingape import Problem, canonical
 from lingape.arrays import FloatArray
-from lingape.live import Asked, Experiment, Told
+from lingape.live import Asked, Client, Experiment, RemoteExperiment, Told
 from lingape.live.events import as_text
 from lingape.live.store import Note, open_store
 
@@ -27,12 +33,19 @@ Report: TypeAlias = tuple[list[tuple[float, float]], float]
 CLOSE = canonical(6, gap=0.05)  # takes longer to settle than the load lasts
 
 
-def worker(url: str, pairs: int, number: int, results: "Queue[Report]") -> None:
+def joined(url: str, name: str) -> Experiment | RemoteExperiment:
+    """Return the experiment, in a database or on a server, beginning it if need be."""
+    if url.startswith("http"):
+        return Client(url).create(name, CLOSE.problem())
+    return Experiment.open(url, name, create=CLOSE.problem())
+
+
+def worker(url: str, name: str, pairs: int, number: int, results: "Queue[Report]") -> None:
     """Ask and tell; report how long each took."""
     rng = np.random.default_rng(number)
     means = CLOSE.gaussian().means
     taken = []
-    with Experiment.open(url, "load", create=CLOSE.problem()) as experiment:
+    with joined(url, name) as experiment:
         used = time.process_time()
         for _ in range(pairs):
             begun = time.perf_counter()
@@ -44,28 +57,34 @@ def worker(url: str, pairs: int, number: int, results: "Queue[Report]") -> None:
     results.put((taken, used))
 
 
-def load(folder: Path, workers: int, pairs: int) -> dict[str, Any]:
-    """Let processes ask and tell, all starting on a file that is not there yet."""
-    url = f"sqlite:///{folder}/load.db"
-    context = multiprocessing.get_context("spawn")
-    results: Queue[Report] = context.Queue()
-    crew = [context.Process(target=worker, args=(url, pairs, i, results)) for i in range(workers)]
-    begun = time.perf_counter()
-    for process in crew:
-        process.start()
-    reports = [results.get(timeout=600) for _ in crew]
-    taken = np.array([times for report, _ in reports for times in report])
-    for process in crew:
-        process.join()
-    seconds = time.perf_counter() - begun
-    with Experiment.open(url, "load") as experiment:
+def load(url: str, workers: int, pairs: int, servers: int = 0) -> dict[str, Any]:
+    """Let processes ask and tell, all starting on an experiment that is not there yet."""
+    name = f"load-{time.time_ns()}"
+    with serving(url, servers) as addresses:
+        places = addresses or [url]
+        context = multiprocessing.get_context("spawn")
+        results: Queue[Report] = context.Queue()
+        crew = [
+            context.Process(target=worker, args=(places[i % len(places)], name, pairs, i, results))
+            for i in range(workers)
+        ]
+        start = time.perf_counter()
+        for process in crew:
+            process.start()
+        reports = [results.get(timeout=600) for _ in crew]
+        taken = np.array([times for report, _ in reports for times in report])
+        for process in crew:
+            process.join()
+        seconds = time.perf_counter() - start
+    with Experiment.open(url, name) as experiment:
         events = experiment.events()
         asked = [id for event in events if isinstance(event, Asked) for id, _ in event.tickets]
         told = [event.ticket for event in events if isinstance(event, Told)]
         experiment.verify()
     busiest = float(taken.sum(axis=1).reshape(workers, pairs).sum(axis=1).max())
+    through = f" through {servers} servers" if servers else ""
     return {
-        "what": f"{workers} processes x {pairs} ask and tell",
+        "what": f"{workers} processes x {pairs} ask and tell{through}, {url.split(':')[0]}",
         "errors": sum(process.exitcode != 0 for process in crew),
         "lost": len(set(asked) - set(told)) + workers * pairs - len(asked),
         "doubled": sum(count > 1 for count in Counter(told).values()),
@@ -74,6 +93,21 @@ def load(folder: Path, workers: int, pairs: int) -> dict[str, Any]:
         "with_start": round(workers * pairs / seconds),
         **quantiles(taken),
     }
+
+
+@contextmanager
+def serving(url: str, servers: int) -> Iterator[list[str]]:
+    """Start servers that share a database, and give their addresses."""
+    command = [sys.executable, "-m", "lingape", "serve", "--db", url, "--port", "0", "--json"]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(servers)
+    ]
+    try:
+        yield [json.loads(server.stdout.readline())["url"] for server in running if server.stdout]
+    finally:
+        for server in running:
+            server.terminate()
+            server.communicate()
 
 
 def filled(url: str, problem: Problem, means: FloatArray, events: int) -> None:
@@ -142,27 +176,34 @@ def quantiles(taken: FloatArray) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print and record both."""
+    """Print and record what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--arms", type=int, default=10_000)
     parser.add_argument("--dimension", type=int, default=50)
     parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--server", action="store_true", help="Go through servers, over HTTP.")
+    parser.add_argument("--servers", type=int, default=2, help="How many of them.")
+    parser.add_argument("--db", help="Where to load; a fresh file unless given.")
     given = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
+        url = given.db or f"sqlite:///{place}/load.db"
+        servers = given.servers if given.server else 0
         measures: list[Callable[[], dict[str, Any]]] = [
-            lambda: load(place, given.workers, given.pairs),
-            lambda: many_arms(place, given.arms, given.dimension, given.events),
+            lambda: load(url, given.workers, given.pairs, servers)
         ]
+        if not given.server and given.db is None:
+            measures.append(lambda: many_arms(place, given.arms, given.dimension, given.events))
         for measure in measures:
             row = measure() | {"load_average": round(os.getloadavg()[0], 1)}
             rows.append(row)
             head, *cells = ([name, str(value)] for name, value in row.items())
             print(table(head, cells), flush=True)
-    print(write("live", rows))
+    parts = ["live", *(["server"] if given.server else []), *(["db"] if given.db else [])]
+    print(write("-".join(parts), rows))
 
 
 if __name__ == "__main__":

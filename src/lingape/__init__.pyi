@@ -55,7 +55,7 @@ from .explorers import (
     XYStatic,
 )
 from .least_squares import LeastSquares
-from .live import Experiment, Ticket, noise_scale_for
+from .live import Client, Experiment, Ticket, noise_scale_for
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
 from .runs import Ending, Result, Step, play, run
@@ -77,6 +77,7 @@ __all__ = [
     "Bound",
     "BudgetCertificate",
     "Certificate",
+    "Client",
     "Contest",
     "Ending",
     "Environment",

@@ -1,5 +1,7 @@
 """What tests of experiments share."""
 
+import multiprocessing
+import os
 import sys
 from pathlib import Path
 
@@ -7,10 +9,53 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import postgres
+
 
 @pytest.fixture
-def url(tmp_path):
+def sqlite_url(tmp_path):
+    """A file of SQLite that is not there yet."""
     return f"sqlite:///{tmp_path}/run.db"
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A server of PostgreSQL; without one, tests are skipped, and fail in CI."""
+    try:
+        server = postgres.Server()
+    except postgres.Missing as reason:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs PostgreSQL: {reason}")
+        pytest.skip(f"PostgreSQL: {reason}")
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """A new database of PostgreSQL."""
+    postgres_server.empty()
+    return postgres_server.url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def each_url(request):
+    """A new database of each kind."""
+    return request.getfixturevalue(f"{request.param}_url")
+
+
+@pytest.fixture
+def url(sqlite_url):
+    """A new database; modules that make it each_url are tested on each kind."""
+    return sqlite_url
+
+
+@pytest.fixture(scope="session")
+def context():
+    """Processes that start fast, whatever threads this one has."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["crew", "lingape.live"])
+    return context
 
 
 class Clock:

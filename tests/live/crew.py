@@ -2,10 +2,12 @@
 
 import os
 import random
+import time
 
 import numpy as np
 
 from lingape import Problem
+from lingape.errors import StorageFailed
 from lingape.live import Experiment
 
 ARMS = np.vstack([np.eye(3), [[0.6, 0.6, 0.1], [0.2, 0.7, 0.7], [0.9, 0.1, 0.3]]])
@@ -55,3 +57,25 @@ def work_until_killed(url, path):
                 os.write(file, f"{ticket.id} {reward!r}\n".encode())
                 if random.random() < 0.1:
                     experiment.tell(ticket.id, reward)
+
+
+def work_patiently(url, path, seconds):
+    """Ask and tell for so long, repeating what fails; each acknowledged reward becomes a line."""
+    random.seed()
+    end = time.monotonic() + seconds
+
+    def repeat(act, *arguments):
+        while True:
+            try:
+                return act(*arguments)
+            except StorageFailed:
+                time.sleep(0.02)
+
+    experiment = repeat(Experiment.open, url, "ads")
+    with open(path, "a") as file:
+        while time.monotonic() < end:
+            (ticket,) = repeat(experiment.ask)
+            reward = pull(ticket.arm)
+            repeat(experiment.tell, ticket.id, reward)
+            file.write(f"{ticket.id} {reward!r}\n")
+    experiment.close()

@@ -1,24 +1,22 @@
 """Processes that share an experiment, and die."""
 
-import multiprocessing
 import os
 import random
 import signal
+import sqlite3
 import time
 from collections import Counter
 
 import crew
 import pytest
+from tamper import change
 
 from lingape.live import Asked, Experiment, Told
 
 
-@pytest.fixture(scope="module")
-def context():
-    """Processes that start fast, whatever threads this one has."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["crew", "lingape.live"])
-    return context
+@pytest.fixture
+def url(each_url):
+    return each_url
 
 
 def start(context, target, *arguments):
@@ -107,16 +105,13 @@ def kill_often(context, url, folder, kills, workers):
 
 def change_nothing(url, state):
     """The replay from zero is the state, to the last bit."""
-    import sqlite3
-
-    path = url.removeprefix("sqlite:///")
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("DELETE FROM snapshots")
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
+    change(url, "DELETE FROM snapshots")
     with Experiment.open(url, "ads") as experiment, experiment._current() as replay:
         assert replay.explorer.state() == state
+    if url.startswith("sqlite:"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.close()
 
 
 def test_workers_that_are_killed(context, url, tmp_path):

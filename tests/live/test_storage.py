@@ -1,18 +1,25 @@
 """What every database of logs has to do, and what SQLite's files may meet."""
 
-import shutil
+import os
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from crew import problem, pull
+from tamper import change
 
 import lingape.live.experiment as live
 from lingape.errors import InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment
-from lingape.live.sqlite import SqliteStore
+from lingape.live.events import keyed
 from lingape.live.store import START, Head, Note, Snapshot, chained, open_store
+
+
+@pytest.fixture
+def url(each_url):
+    return each_url
 
 
 @pytest.fixture
@@ -72,9 +79,9 @@ def test_references_are_unique(store):
         assert view.head().seq == 1
 
 
-def test_transactions_exclude_each_other(store):
+def test_transactions_exclude_each_other(store, url):
     def count():
-        other = open_store(store.url, create=False)
+        other = open_store(url, create=False)
         for _ in range(20):
             with other.transaction("a") as log:
                 seq = log.head().seq
@@ -91,8 +98,8 @@ def test_transactions_exclude_each_other(store):
         assert [entry.text for entry in view.read()] == [str(i + 1) for i in range(80)]
 
 
-def test_views_do_not_see_what_is_not_finished(store):
-    other = open_store(store.url, create=False)
+def test_views_do_not_see_what_is_not_finished(store, url):
+    other = open_store(url, create=False)
     with store.transaction("a") as log:
         log.append([Note("one")])
         with other.view("a") as view:
@@ -114,28 +121,28 @@ def test_snapshots(store):
         assert view.snapshot() is None
 
 
-# SQLite
-
-
-def change(path, statement, *values):
-    """Change a file behind lingape's back."""
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("DROP TRIGGER IF EXISTS no_update")
-        connection.execute("DROP TRIGGER IF EXISTS no_delete")
-        connection.execute(statement, values)
-    connection.close()
+def test_long_references(store):
+    """A name, a key and a worker may be this long; databases have limits of their own."""
+    name, reference = "n" * 100, keyed("ask", "\N{DUCK}" * 200)
+    with store.transaction(name) as log:
+        log.append([Note("one", reference)])
+        assert log.find(reference) == 1
+    with pytest.raises(StorageFailed), store.transaction(name) as log:
+        log.append([Note("two", reference)])
 
 
 @pytest.fixture
-def told(url, tmp_path, monkeypatch):
-    """The path of an experiment with a snapshot and some rewards after it."""
+def told(url, monkeypatch):
+    """An experiment with a snapshot and some rewards after it."""
+    return tell(url, monkeypatch)
+
+
+def tell(url, monkeypatch):
     monkeypatch.setattr(live, "EVERY", 20)
     with Experiment.open(url, "ads", create=problem()) as experiment:
         for _ in range(15):
             (ticket,) = experiment.ask()
             experiment.tell(ticket.id, pull(ticket.arm))
-    return tmp_path / "run.db"
 
 
 def state(url):
@@ -155,7 +162,7 @@ def state(url):
 )
 def test_snapshots_are_only_a_shortcut(url, told, statement):
     before = state(url)
-    change(told, statement)
+    change(url, statement)
     assert state(url) == before
 
 
@@ -184,7 +191,7 @@ def test_snapshots_are_used(url, told, monkeypatch):
 
 
 def test_a_snapshot_of_no_use_is_replaced(url, told, monkeypatch):
-    change(told, "DELETE FROM snapshots")
+    change(url, "DELETE FROM snapshots")
     state(url)
     test_snapshots_are_used(url, told, monkeypatch)
 
@@ -195,8 +202,8 @@ def test_a_snapshot_that_cannot_be_saved_is_done_without(url, monkeypatch):
     def full(*arguments):
         raise StorageFailed("full")
 
-    monkeypatch.setattr(SqliteStore, "save", full)
     with Experiment.open(url, "ads", create=problem()) as experiment:
+        monkeypatch.setattr(experiment._store, "save", full)
         for arm in range(6):
             experiment.add(arm, 1.0)
         assert experiment.status().pulls == 6
@@ -214,83 +221,89 @@ def test_a_snapshot_that_cannot_be_saved_is_done_without(url, monkeypatch):
 )
 def test_logs_that_were_changed_do_not_verify(url, told, statement, words):
     with Experiment.open(url, "ads") as experiment:
-        change(told, statement)
+        change(url, statement)
         with pytest.raises(InvalidState, match=words):
             experiment.verify()
 
 
 def test_logs_are_checked_while_they_are_read(url, told):
-    change(told, "UPDATE entries SET digest = 'x' WHERE seq = 28")
+    change(url, "UPDATE entries SET digest = 'x' WHERE seq = 28")
     with pytest.raises(InvalidState, match="event 28"):
         Experiment.open(url, "ads")
 
 
-def test_a_log_that_goes_back_is_noticed(url, told, tmp_path):
-    shutil.copy(told, tmp_path / "copy.db")
-    copy = Experiment.open(f"sqlite:///{tmp_path}/copy.db", "ads")
-    copy.add(0, 1.0)
-    change(tmp_path / "copy.db", "DELETE FROM entries WHERE seq > 31")
-    store = open_store(url, create=False)
-    with store.view("ads") as view:
-        head = view.head()
-    store.close()
-    change(tmp_path / "copy.db", "UPDATE logs SET seq = ?, digest = ?", *head)
+def test_a_log_that_goes_back_is_noticed(url, told):
+    experiment = Experiment.open(url, "ads")
+    head = experiment.status().event, experiment.status().digest
+    experiment.add(0, 1.0)
+    change(url, "DELETE FROM entries WHERE seq > 31")  # as if a copy were restored
+    change(url, "UPDATE logs SET seq = ?, digest = ?", *head)
     with pytest.raises(InvalidState, match="not the one that it was"):
-        copy.ask()
-    copy.close()
-    with Experiment.open(f"sqlite:///{tmp_path}/copy.db", "ads") as again:
+        experiment.ask()
+    experiment.close()
+    with Experiment.open(url, "ads") as again:
         assert again.status().pulls == 15
 
 
-def test_entries_cannot_be_changed_by_mistake(told):
-    connection = sqlite3.connect(told)
+# SQLite
+
+
+@pytest.fixture
+def path(sqlite_url, monkeypatch):
+    """The file of an experiment with a snapshot and some rewards after it."""
+    tell(sqlite_url, monkeypatch)
+    return Path(sqlite_url.removeprefix("sqlite:///"))
+
+
+def test_entries_cannot_be_changed_by_mistake(path):
+    connection = sqlite3.connect(path)
     for statement in ("DELETE FROM entries", "UPDATE entries SET text = ''"):
         with pytest.raises(sqlite3.IntegrityError, match="only ever appended"):
             connection.execute(statement)
     connection.close()
 
 
-def test_a_truncated_file(url, told):
-    data = told.read_bytes()
+def test_a_truncated_file(sqlite_url, path):
+    data = path.read_bytes()
     for size in (len(data) // 2, 100, 5000):
-        told.write_bytes(data[:size])
+        path.write_bytes(data[:size])
         with pytest.raises(InvalidState, match=r"damaged.*Restore a copy"):
-            Experiment.open(url, "ads")
-    told.write_bytes(data)
-    assert state(url)
+            Experiment.open(sqlite_url, "ads")
+    path.write_bytes(data)
+    assert state(sqlite_url)
 
 
-def test_a_damaged_file(url, told):
-    data = bytearray(told.read_bytes())
+def test_a_damaged_file(sqlite_url, path):
+    data = bytearray(path.read_bytes())
     for place in range(8192, len(data), 512):
         data[place : place + 8] = b"\xff" * 8
-    told.write_bytes(data)
+    path.write_bytes(data)
     with pytest.raises((InvalidState, NotFound), match="Restore a copy|no experiment"):
-        Experiment.open(url, "ads")
+        Experiment.open(sqlite_url, "ads")
 
 
-def test_files_of_others(url, tmp_path):
+def test_files_of_others(sqlite_url, tmp_path):
     path = tmp_path / "run.db"
     path.write_text("dear diary, " * 100)
     with pytest.raises(InvalidState, match="no database"):
-        Experiment.open(url, "ads", create=problem())
+        Experiment.open(sqlite_url, "ads", create=problem())
     assert path.read_text() == "dear diary, " * 100
     path.unlink()
-    change(path, "CREATE TABLE diary (day)")
+    change(sqlite_url, "CREATE TABLE diary (day)")
     with pytest.raises(InvalidState, match="something else"):
-        Experiment.open(url, "ads", create=problem())
+        Experiment.open(sqlite_url, "ads", create=problem())
 
 
-def test_an_empty_file_is_taken_as_new(url, tmp_path):
+def test_an_empty_file_is_taken_as_new(sqlite_url, tmp_path):
     (tmp_path / "run.db").touch()
-    with Experiment.open(url, "ads", create=problem()) as experiment:
+    with Experiment.open(sqlite_url, "ads", create=problem()) as experiment:
         experiment.ask()
 
 
-def test_newer_formats_are_refused(url, told):
-    change(told, "PRAGMA user_version = 2")
+def test_newer_formats_are_refused(sqlite_url, path):
+    change(sqlite_url, "PRAGMA user_version = 2")
     with pytest.raises(InvalidState, match=r"format 2.*reads format 1"):
-        Experiment.open(url, "ads")
+        Experiment.open(sqlite_url, "ads")
 
 
 def test_folders_that_are_not_there(tmp_path):
@@ -298,8 +311,8 @@ def test_folders_that_are_not_there(tmp_path):
         Experiment.open(f"sqlite:///{tmp_path}/no/run.db", "ads", create=problem())
 
 
-def test_a_full_disk(url):
-    with Experiment.open(url, "ads", create=problem()) as experiment:
+def test_a_full_disk(sqlite_url):
+    with Experiment.open(sqlite_url, "ads", create=problem()) as experiment:
         connection = experiment._store._connection
         acknowledged = 0
         connection.execute("PRAGMA max_page_count = 20")
@@ -313,10 +326,8 @@ def test_a_full_disk(url):
         assert experiment.verify().pulls == acknowledged + 1
 
 
-def test_a_disk_that_does_not_confirm(url, monkeypatch):
-    import os
-
-    with Experiment.open(url, "ads", create=problem()) as experiment:
+def test_a_disk_that_does_not_confirm(sqlite_url, monkeypatch):
+    with Experiment.open(sqlite_url, "ads", create=problem()) as experiment:
         (ticket,) = experiment.ask()
 
         def broken(file):
@@ -330,22 +341,22 @@ def test_a_disk_that_does_not_confirm(url, monkeypatch):
         assert experiment.status().pulls == 1
 
 
-def test_a_file_that_cannot_be_written(url, told, monkeypatch):
+def test_a_file_that_cannot_be_written(sqlite_url, path, monkeypatch):
     connect = sqlite3.connect
 
     def read_only(path, **settings):
         return connect(f"file:{path}?mode=ro", uri=True, **settings)
 
     monkeypatch.setattr(sqlite3, "connect", read_only)
-    with Experiment.open(url, "ads") as experiment:
+    with Experiment.open(sqlite_url, "ads") as experiment:
         assert experiment.status().pulls == 15
         with pytest.raises(StorageFailed, match=r"readonly.*writable"):
             experiment.add(0, 1.0)
         assert experiment.verify().pulls == 15
 
 
-def test_a_file_that_others_hold_for_too_long(url):
-    with Experiment.open(url, "ads", create=problem()) as experiment:
+def test_a_file_that_others_hold_for_too_long(sqlite_url):
+    with Experiment.open(sqlite_url, "ads", create=problem()) as experiment:
         experiment._store._patience = 0.05
         other = sqlite3.connect(experiment._store.path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

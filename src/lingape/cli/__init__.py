@@ -17,6 +17,7 @@ from .leaderboard import leaderboard
 from .live import live
 from .plan import plan
 from .reproduce import reproduce
+from .serve import serve
 
 
 class _Group(click.Group):
@@ -42,5 +43,16 @@ def main() -> None:
     """Find the best of many options in the fewest noisy trials, with a guarantee."""
 
 
-for command in (demo, find, live, plan, compare, simulate, reproduce, leaderboard, complexity):
+for command in (
+    demo,
+    find,
+    live,
+    serve,
+    plan,
+    compare,
+    simulate,
+    reproduce,
+    leaderboard,
+    complexity,
+):
     main.add_command(command)

@@ -1,6 +1,7 @@
 """lingape live: an experiment in a database, driven from the shell."""
 
 import json as jsonlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,14 @@ import click
 from .options import as_json
 
 if TYPE_CHECKING:
-    from ..live import Experiment, Verification
+    from ..live import (
+        Client,
+        Experiment,
+        RemoteExperiment,
+        RemoteStatus,
+        Status,
+        Verification,
+    )
 
 OVER = 3  # exit code of ask when there is nothing left to pull
 
@@ -18,9 +26,10 @@ OVER = 3  # exit code of ask when there is nothing left to pull
 def live() -> None:
     """Experiments in which workers ask for arms and tell rewards.
 
-    URL is the database, as sqlite:///run.db (in this folder) or sqlite:////full/path/run.db; NAME
-    is the experiment in it. Everything is on disk before a command ends, so any of them may be
-    killed and repeated: no reward is lost or counted twice.
+    URL is the database, as sqlite:///run.db (in this folder) or sqlite:////full/path/run.db, or a
+    server, as http://127.0.0.1:8000 (see lingape serve); NAME is the experiment in it. Everything
+    is on disk before a command ends, so any of them may be killed and repeated: no reward is lost
+    or counted twice. A server's token is taken from LINGAPE_WRITE_TOKEN, or LINGAPE_READ_TOKEN.
 
     \b
     Example:
@@ -36,10 +45,23 @@ def _place(command: Any) -> Any:
     return click.argument("url")(click.argument("name")(command))
 
 
-def _open(url: str, name: str) -> "Experiment":
+def _open(url: str, name: str) -> "Experiment | RemoteExperiment":
     from ..live import Experiment
 
+    if _remote(url):
+        return _client(url).experiment(name)
     return Experiment.open(url, name)
+
+
+def _remote(url: str) -> bool:
+    return url.startswith(("http://", "https://"))
+
+
+def _client(url: str) -> "Client":
+    from ..live import Client
+
+    token = os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN")
+    return Client(url, token or None)
 
 
 def _say(what: Any) -> None:
@@ -99,9 +121,14 @@ def new(
         noise_scale = noise_scale_for(bounded=bounded, binary=binary)
     names, features = read_arms(arms)
     problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
-    with Experiment.open(url, name, create=problem, explorer=explorer, seed=seed) as experiment:
-        status = experiment.status()
-    _say(status.to_dict() if json else f"{name}: {status.arms} arms, {status.pulls} rewards.")
+    status: Status | RemoteStatus
+    if _remote(url):
+        with _client(url) as client:
+            status = client.create(name, problem, explorer=explorer, seed=seed).status()
+    else:
+        with Experiment.open(url, name, create=problem, explorer=explorer, seed=seed) as begun:
+            status = begun.status()
+    _say(status.to_dict() if json else f"{name}: {len(problem)} arms, {status.pulls} rewards.")
 
 
 @live.command()

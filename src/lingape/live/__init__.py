@@ -4,6 +4,7 @@ An append-only log of events is the truth, and everything else follows from it: 
 pull what, what it paid, and what is proven.
 """
 
+from .client import Client, RemoteArm, RemoteExperiment, RemoteStatus, RemoteSummary
 from .events import Added, Asked, Created, Event, Settled, Told, Voided
 from .experiment import Experiment, Failure, Outcome, Status, Ticket
 from .model_check import ModelCheck, check_model
@@ -14,6 +15,7 @@ from .verification import Verification, read_export, verify
 __all__ = [
     "Added",
     "Asked",
+    "Client",
     "Created",
     "Event",
     "Experiment",
@@ -21,6 +23,10 @@ __all__ = [
     "LogCertificate",
     "ModelCheck",
     "Outcome",
+    "RemoteArm",
+    "RemoteExperiment",
+    "RemoteStatus",
+    "RemoteSummary",
     "Settled",
     "Status",
     "Ticket",

@@ -160,7 +160,7 @@ class Experiment:
     ) -> Self:
         """Open an experiment, or with `create` begin it.
 
-        url: the database, as sqlite:///PATH.
+        url: the database, as sqlite:///PATH or postgresql://USER@HOST/DATABASE.
         create: the problem. Where there is an experiment of that name already, it has to be the
             same: then a program that is started again goes on.
         explorer: as text, with settings if need be: "lingape(bound=self-normalized)".
@@ -408,8 +408,8 @@ class Experiment:
             with store.transaction(created.name) as log:
                 if log.head().seq:
                     raise Conflict(
-                        f"There is an experiment {created.name!r} in {url} already. Import into "
-                        "another database."
+                        f"There is an experiment {created.name!r} in {store.url} already. "
+                        "Import into another database."
                     )
                 log.append(
                     [

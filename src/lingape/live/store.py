@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from ..errors import InvalidArgument, InvalidState
+from ..errors import InvalidArgument, InvalidState, MissingExtra
 
 START = hashlib.sha256(b"lingape live log, version 1").hexdigest()
 
@@ -75,7 +75,7 @@ class Store(Protocol):
     commits are durable at once, as in PostgreSQL, that does nothing.
     """
 
-    url: str
+    url: str  # where it is, for messages: without a password
 
     def experiments(self) -> list[str]:
         """Return the names of all logs."""
@@ -124,7 +124,16 @@ def open_store(url: str, *, create: bool) -> Store:
         from .sqlite import SqliteStore
 
         return SqliteStore(url, create=create)
+    if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
+        try:
+            from .postgres import PostgresStore
+        except ImportError as reason:
+            raise MissingExtra(
+                "Experiments in PostgreSQL need psycopg: pip install 'lingape[postgres]'."
+            ) from reason
+        return PostgresStore(url, create=create)
     raise InvalidArgument(
-        f"Experiments are kept in a database given as sqlite:///PATH; got {url!r}. For example "
-        "sqlite:///run.db in this folder, or sqlite:////tmp/run.db with a full path."
+        "Experiments are kept in a database given as sqlite:///PATH or as "
+        f"postgresql://USER@HOST/DATABASE; got {url!r}. For example sqlite:///run.db in this "
+        "folder, or sqlite:////tmp/run.db with a full path."
     )

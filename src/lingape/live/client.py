@@ -1,0 +1,385 @@
+"""Experiments on a server, from Python: the same words as Experiment, over HTTP.
+
+Requests are repeated when the connection breaks or the server has trouble. That is safe: telling
+the same again changes nothing, and what is asked for or added carries a key.
+"""
+
+import http.client
+import json
+import os
+import random
+import ssl
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+from .. import errors
+from ..certificate import Certificate
+from ..errors import Conflict, InvalidArgument, LingapeError, NotFound, StorageFailed
+from ..problem import Problem
+from .events import Event, from_data
+from .experiment import Ticket
+from .replay import LogCertificate
+from .verification import Verification, read_export, verify
+
+PAGE = 1_000  # events in one request
+SOON = (429, 502, 503, 504)  # statuses after which the same may work in a moment
+SLOWEST = 5.0  # seconds between attempts, at most
+
+
+@dataclass(frozen=True)
+class RemoteArm:
+    """An arm, and its estimated gap to the leader with an interval."""
+
+    arm: int
+    name: str
+    pulls: int
+    open: int  # tickets
+    mean: float | None  # None until there is an estimate
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class RemoteStatus:
+    """How an experiment on a server stands."""
+
+    name: str
+    explorer: str
+    pulls: int
+    settled: bool
+    leader: int | None
+    rival: int | None
+    margin: float | None  # B(t)
+    epsilon: float
+    delta: float
+    statement: str
+    open_tickets: int
+    overdue: int  # of these
+    voided: int
+    warnings: tuple[str, ...]
+    arms: tuple[RemoteArm, ...]  # at most 500, those that may be best first
+    arms_total: int
+    sequence: int  # number of the last event
+    hash: str  # of the log up to it
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}: {self.pulls} rewards for {self.arms_total} arms; "
+            f"{self.open_tickets - self.overdue} awaited, {self.overdue} overdue, "
+            f"{self.voided} voided.",
+            self.statement,
+            f"Log: {self.name}, event {self.sequence}, {self.hash}",
+        ]
+        return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RemoteSummary:
+    """An experiment in a line."""
+
+    name: str
+    arms: int
+    pulls: int
+    open_tickets: int
+    settled: bool
+    leader: str | None
+
+
+class Client:
+    """A server of experiments.
+
+    base_url: such as http://127.0.0.1:8000.
+    token: if the server wants one; the one for reading is enough to look.
+    retries: how often to try again before giving up.
+    timeout: seconds to wait for an answer.
+
+    Threads may share one; connections are kept open for whoever is next.
+    """
+
+    def __init__(
+        self, base_url: str, token: str | None = None, *, retries: int = 8, timeout: float = 60.0
+    ) -> None:
+        parts = urlsplit(base_url) if isinstance(base_url, str) else urlsplit("")
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+            raise InvalidArgument(
+                f"A server is given as http://HOST:PORT or https://HOST:PORT; got {base_url!r}."
+            )
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise InvalidArgument(
+                "A server's URL has no password, query or fragment in it; pass token=... instead."
+            )
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise InvalidArgument("A token is made of letters and digits; this one is not.")
+        self.base_url = base_url.rstrip("/")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
+        self._prefix = parts.path.rstrip("/")
+        self._token, self._retries, self._timeout = token, retries, timeout
+        self._lock, self._process = threading.Lock(), os.getpid()
+        self._idle: list[http.client.HTTPConnection] = []
+
+    def __repr__(self) -> str:
+        return f"Client({self.base_url!r})"  # and no token
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next request opens another."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def health(self) -> dict[str, Any]:
+        """Return what the server says about itself."""
+        found: dict[str, Any] = self._get("/api/health")
+        return found
+
+    def experiments(self) -> list[RemoteSummary]:
+        """Return the experiments on the server."""
+        return [RemoteSummary(**line) for line in self._get("/api/experiments")["experiments"]]
+
+    def create(
+        self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
+    ) -> "RemoteExperiment":
+        """Begin an experiment; one that is there with the same settings goes on."""
+        body = {
+            "name": name,
+            "problem": problem.to_dict(),
+            "explorer": explorer,
+            "seed": seed,
+        }
+        self._post("/api/experiments", body)
+        return RemoteExperiment(self, name)
+
+    def experiment(self, name: str) -> "RemoteExperiment":
+        """Return an experiment, whether or not there is one of that name."""
+        return RemoteExperiment(self, name)
+
+    def _get(self, path: str) -> Any:
+        return self._read(self._request("GET", path))
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        try:
+            text = json.dumps(body, allow_nan=False)
+        except (TypeError, ValueError) as reason:
+            raise InvalidArgument(
+                f"{reason}; what is sent must be finite numbers and texts."
+            ) from (reason)
+        return self._read(self._request("POST", path, text.encode()))
+
+    def _read(self, answer: bytes) -> Any:
+        try:
+            return json.loads(answer)
+        except ValueError as reason:
+            raise StorageFailed(
+                f"{self.base_url} does not answer like a server of lingape ({reason})."
+            ) from reason
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """Return the answer to a request, repeated as often as it takes and is allowed."""
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            wait = min(SLOWEST, 0.1 * 2**attempt) * random.uniform(0.5, 1.0)
+            try:
+                status, headers, answer = self._exchange(method, path, body)
+            except (OSError, http.client.HTTPException) as reason:
+                if last or isinstance(reason, ssl.SSLCertVerificationError):
+                    raise StorageFailed(
+                        f"{self.base_url} cannot be reached "
+                        f"({reason or type(reason).__name__}). Do the same again later: nothing "
+                        "is recorded twice."
+                    ) from reason
+                time.sleep(wait)
+                continue
+            if status < 300:
+                return answer
+            if status not in SOON or last:
+                raise _failure(status, answer, self.base_url)
+            after = headers.get("retry-after", "")
+            time.sleep(max(wait, min(float(after), SLOWEST)) if after.isdigit() else wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _exchange(
+        self, method: str, path: str, body: bytes | None
+    ) -> tuple[int, dict[str, str], bytes]:
+        connection = self._connection()
+        try:
+            connection.request(method, self._prefix + path, body, self._headers(body))
+            response = connection.getresponse()
+            answer = response.read()
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._idle.append(connection)
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, answer
+
+    def _headers(self, body: bytes | None) -> dict[str, str]:
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._process != os.getpid():  # after a fork the other side uses these
+            self._lock, self._process = threading.Lock(), os.getpid()
+            self._idle = []
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=self._timeout)
+
+
+class RemoteExperiment:
+    """An experiment on a server, with the methods of Experiment."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client, self.name = client, name
+        self._path = f"/api/experiments/{quote(str(name), safe='', errors='replace')}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.client.close()
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        ttl: str | float | None = "1d",
+        key: str | None = None,
+    ) -> list[Ticket]:
+        """Return `n` arms to pull; see Experiment.ask. Without a key it makes one."""
+        body = {"n": n, "worker": worker, "ttl": ttl, "key": key or _key()}
+        answer = self._post("ask", body)
+        return [
+            Ticket(**ticket | {"features": tuple(ticket["features"])})
+            for ticket in answer["tickets"]
+        ]
+
+    def tell(self, ticket: str, reward: float) -> None:
+        """Record the reward of a ticket; telling the same again changes nothing."""
+        self._post("tell", {"ticket": ticket, "reward": _plain(reward)})
+
+    def void(self, ticket: str, reason: str) -> None:
+        """Record that a ticket will have no reward, for a reason other than the reward."""
+        self._post("void", {"ticket": ticket, "reason": reason})
+
+    def add(self, arm: int, reward: float, *, key: str | None = None) -> None:
+        """Record a reward that no ticket asked for. Without a key it makes one."""
+        self._post("add", {"arm": _plain(arm), "reward": _plain(reward), "key": key or _key()})
+
+    def status(self) -> RemoteStatus:
+        """Return how the experiment stands."""
+        data = self._get("")
+        for who in ("leader", "rival"):
+            data[who] = None if data[who] is None else data[who]["arm"]
+        data["arms"] = tuple(RemoteArm(**arm) for arm in data["arms"])
+        data["warnings"] = tuple(data["warnings"])
+        return RemoteStatus(**{field.name: data[field.name] for field in fields(RemoteStatus)})
+
+    def certificate(self) -> LogCertificate:
+        """Return what is proven now; once settled, always the same."""
+        data = self._get("/certificate")
+        values = {field.name: data[field.name] for field in fields(Certificate)}
+        values["gap_bound"] = np.inf if data["gap_bound"] is None else data["gap_bound"]
+        values["arms"], values["assumptions"] = tuple(data["arms"]), tuple(data["assumptions"])
+        log = {name: data[name] for name in ("experiment", "event", "digest")}
+        mark = str(LogCertificate(**values, **log))  # how the statement ends
+        return LogCertificate(**values, **log, statement=data["statement"].removesuffix(mark))
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """Return the events whose number is above `after`, oldest first."""
+        found: list[Event] = []
+        while limit is None or len(found) < limit:
+            count = PAGE if limit is None else min(PAGE, limit - len(found))
+            page = self._get(f"/events?after={after}&limit={count}")["events"]
+            found += [from_data(data, place=after + i) for i, data in enumerate(page, start=1)]
+            after += len(page)
+            if len(page) < count:
+                break
+        return found
+
+    def export(self, path: str | Path) -> int:
+        """Write the log as JSON lines, each event with its hash; return how many."""
+        answer = self.client._request("GET", f"{self._path}/export")
+        with open(path, "xb") as file:
+            file.write(answer)
+        return answer.count(b"\n")
+
+    def verify(self) -> Verification:
+        """Fetch the whole log, replay it here, and check everything in it."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.jsonl"
+            self.export(path)
+            return verify(read_export(path))
+
+    def watch(self) -> Iterator[RemoteStatus]:
+        """Yield the status now, and whenever it has moved, until it is settled."""
+        seen = -1
+        while True:
+            now = self.status()
+            if now.sequence != seen:
+                seen = now.sequence
+                yield now
+            if now.settled:
+                return
+            time.sleep(0.5)
+
+    def _get(self, what: str) -> Any:
+        return self.client._get(self._path + what)
+
+    def _post(self, what: str, body: dict[str, Any]) -> Any:
+        return self.client._post(f"{self._path}/{what}", body)
+
+
+def _key() -> str:
+    return uuid.uuid4().hex
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _failure(status: int, answer: bytes, url: str) -> LingapeError:
+    """Return the exception that the server had, or one like it."""
+    try:
+        data = json.loads(answer)
+        sentence, kind = str(data["error"]), data.get("kind")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sentence, kind = f"{url} answered with status {status}.", None
+    known = getattr(errors, kind, None) if isinstance(kind, str) else None
+    if isinstance(known, type) and issubclass(known, LingapeError):
+        return known(sentence)
+    if status == 404:
+        return NotFound(sentence)
+    if status == 409:
+        return Conflict(sentence)
+    return InvalidArgument(sentence) if status < 500 else StorageFailed(sentence)

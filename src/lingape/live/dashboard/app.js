@@ -1,0 +1,117 @@
+// The dashboard: which page is shown, and how it is kept up to date.
+
+import { Refused, get, hasToken, keepToken } from "./api.js";
+import { el, say } from "./dom.js";
+import { showExperiment } from "./experiment.js";
+import { showList } from "./list.js";
+
+const main = document.querySelector("#main");
+const STATES = {
+  connecting: "Connecting",
+  live: "Live",
+  polling: "Updated every few seconds",
+  lost: "Connection lost, trying again",
+  stopped: "Not connected",
+};
+let leave = new AbortController(); // aborted when another page is shown
+
+function connection(state) {
+  const pill = document.querySelector("#connection");
+  pill.dataset.state = state;
+  say(pill, STATES[state]);
+}
+
+function announce(sentence) {
+  say(document.querySelector("#announcer"), sentence);
+}
+
+function show(title, ...nodes) {
+  document.title = title === null ? "lingape" : `${title} · lingape`;
+  main.replaceChildren(...nodes);
+}
+
+/** Ask for a token, after the server refused. */
+function showDoor(refusal) {
+  connection("stopped");
+  const input = el("input", {
+    id: "token",
+    type: "password",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    pattern: "[!-~]+", // a header takes no others
+    title: "Letters, digits and signs of ASCII, without spaces",
+    "aria-describedby": "token-help",
+  });
+  const form = el(
+    "form",
+    { class: "panel door" },
+    el("h1", {}, "A token, please"),
+    hasToken() ? el("p", { class: "error" }, refusal.message) : null,
+    el("label", { for: "token" }, "Token for reading"),
+    input,
+    el(
+      "p",
+      { id: "token-help", class: "note" },
+      "Whoever started the server has it. It is kept until this tab is closed.",
+    ),
+    el("button", { type: "submit" }, "Open"),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    keepToken(input.value);
+    route();
+  });
+  show("Token", form);
+  input.focus();
+}
+
+function showTrouble(trouble) {
+  connection("stopped");
+  const again = el("button", { type: "button" }, "Try again");
+  again.addEventListener("click", route);
+  const sentence = trouble instanceof Refused ? trouble.message : "The server cannot be reached.";
+  show(
+    "Trouble",
+    el(
+      "section",
+      { class: "panel" },
+      el("h1", {}, trouble.status === 404 ? "Not found" : "That did not work"),
+      el("p", { class: "error" }, sentence),
+      el("p", {}, el("a", { href: "#/" }, "All experiments"), " ", again),
+    ),
+  );
+}
+
+/** Show the page that the address names: #/ is the list, #/NAME an experiment. */
+async function route() {
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  let name = "";
+  try {
+    name = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+  } catch {
+    location.hash = "#/"; // not an address that this page made
+    return;
+  }
+  connection("connecting");
+  announce("");
+  const page = { signal, show, connection, announce, get: (path) => get(path, signal) };
+  try {
+    await (name === "" ? showList(page) : showExperiment(page, name));
+  } catch (trouble) {
+    if (signal.aborted) return;
+    if (trouble instanceof Refused && [401, 403].includes(trouble.status)) showDoor(trouble);
+    else showTrouble(trouble);
+    if (!(trouble instanceof Refused)) console.warn(trouble);
+  }
+}
+
+document.querySelector("#skip").addEventListener("click", () => main.focus());
+window.addEventListener("hashchange", async () => {
+  main.focus({ preventScroll: true }); // so that reading begins at the new page
+  window.scrollTo(0, 0);
+  await route();
+});
+route();

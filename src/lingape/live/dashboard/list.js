@@ -1,0 +1,77 @@
+// The list of experiments.
+
+import { count, el, shortened } from "./dom.js";
+import { poll } from "./live.js";
+
+function state(experiment) {
+  return experiment.settled
+    ? el("span", { class: "tag good" }, "settled")
+    : el("span", { class: "tag" }, "running");
+}
+
+function row(experiment) {
+  const cell = (label, ...content) =>
+    el("td", { role: "cell", "data-label": label }, ...content);
+  return el(
+    "tr",
+    { role: "row" },
+    el(
+      "th",
+      { scope: "row", role: "rowheader" },
+      el("a", { href: `#/${encodeURIComponent(experiment.name)}` }, experiment.name),
+    ),
+    cell("State", state(experiment)),
+    cell("Leader", experiment.leader === null ? "none yet" : shortened(experiment.leader)),
+    cell("Pulls", count(experiment.pulls)),
+    cell("Open tickets", count(experiment.open_tickets)),
+    cell("Arms", count(experiment.arms)),
+  );
+}
+
+function empty() {
+  return el(
+    "div",
+    { class: "panel" },
+    el("p", {}, "There are no experiments in this database yet. Begin one in the shell:"),
+    el("pre", {}, el("code", {}, "lingape live new URL NAME arms.csv --binary --epsilon 0.05")),
+    el("p", {}, "or with POST /api/experiments. It appears here by itself."),
+  );
+}
+
+export async function showList(page) {
+  const headings = ["Experiment", "State", "Leader", "Pulls", "Open tickets", "Arms"];
+  const body = el("tbody", { role: "rowgroup" });
+  const table = el(
+    "table",
+    { class: "list cards", role: "table" },
+    el("caption", { class: "hidden" }, "Experiments in this database"),
+    el(
+      "thead",
+      { role: "rowgroup" },
+      el(
+        "tr",
+        { role: "row" },
+        ...headings.map((name) => el("th", { scope: "col", role: "columnheader" }, name)),
+      ),
+    ),
+    body,
+  );
+  const place = el("div", {});
+  let before = "";
+  const refresh = async () => {
+    const { experiments } = await page.get("experiments");
+    const now = JSON.stringify(experiments);
+    if (now === before) return;
+    before = now;
+    const focused = document.activeElement?.getAttribute("href");
+    body.replaceChildren(...experiments.map(row));
+    place.replaceChildren(experiments.length ? table : empty());
+    for (const link of body.querySelectorAll("a")) {
+      if (link.getAttribute("href") === focused) link.focus(); // its row is a new one
+    }
+  };
+  await refresh();
+  page.show(null, el("h1", {}, "Experiments"), place);
+  page.connection("polling");
+  await poll(page, refresh);
+}

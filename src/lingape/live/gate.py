@@ -1,0 +1,184 @@
+"""Who may come in: the checks of a request that need not know what it asks for."""
+
+import hmac
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any, TypeAlias
+
+from fastapi import HTTPException
+
+from ..errors import InvalidArgument
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
+
+SMALL = 64 * 1024  # bytes of a request that does not bring arms
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,1000}")
+WRITES = ("/api/experiments", "/ask", "/tell", "/void", "/add")  # paths that end so
+OPEN = ("/", "/api/health", "/openapi.json")  # and /static/: the page that asks for a token
+
+# The page loads nothing from elsewhere, runs no inline script, and is in nobody's frame.
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        b"object-src 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+def check_tokens(read_token: str | None, write_token: str | None) -> None:
+    """Raise InvalidArgument for tokens that would not keep anybody out."""
+    for token in (read_token, write_token):
+        if token is not None and not TOKEN.fullmatch(token):
+            raise InvalidArgument(
+                "A token must have at least 8 letters (a to z), digits and -._~+/=; this one is "
+                "shorter, or has something else in it. `openssl rand -hex 32` makes one."
+            )
+    if read_token is not None and write_token is None:
+        raise InvalidArgument(
+            "A token for reading needs one for writing beside it, or everybody could write. Set "
+            "both."
+        )
+    if read_token is not None and read_token == write_token:
+        raise InvalidArgument("The tokens for reading and for writing must differ.")
+
+
+class Gate:
+    """Check host, token, kind and size of each request before its body is read.
+
+    A page on another site cannot reach a server on this machine through the browser of somebody
+    who uses both: by a name of its own that resolves to 127.0.0.1, because hosts are checked, and
+    by a form, because what is posted must be application/json, for which a browser asks first.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        read_token: str | None,
+        write_token: str | None,
+        hosts: Collection[str] | None,
+        largest: int,
+    ) -> None:
+        self._app, self._hosts, self._largest = app, hosts, largest
+        self._read = None if read_token is None else read_token.encode()
+        self._write = None if write_token is None else write_token.encode()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        limit = self._largest if scope["path"] == "/api/experiments" else SMALL
+        refused = (
+            self._wrong_host(headers)
+            or self._wrong_token(scope, headers)
+            or _wrong_kind(scope, headers)
+            or _too_large(headers.get(b"content-length", "0"), limit)
+        )
+        if refused is not None:
+            await _refuse(*refused, limit, receive, send)
+            return
+        await self._app(scope, _counted(receive, limit), _marked(send))
+
+    def _wrong_host(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        if self._hosts is None:
+            return None
+        given = headers.get(b"host", "")
+        host = given[: given.find("]") + 1] if given.startswith("[") else given.split(":")[0]
+        if host.lower() in self._hosts:
+            return None
+        return 400, (
+            f"This server answers to {', '.join(sorted(self._hosts))}; got the host "
+            f"{given[:100]!r}. Use one of these in the URL."
+        )
+
+    def _wrong_token(self, scope: Message, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        path = scope["path"]
+        if self._write is None or path in OPEN or path.startswith("/static/"):
+            return None
+        scheme, _, token = headers.get(b"authorization", "").partition(" ")
+        given = token.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+        writes = hmac.compare_digest(given, self._write)
+        reads = self._read is not None and hmac.compare_digest(given, self._read)
+        if writes or (reads and scope["method"] in ("GET", "HEAD")):
+            return None
+        if reads:
+            return 403, "This is the token for reading. Send the one for writing."
+        return 401, (
+            "This server wants a token, and got none or another one. Send the header "
+            "'Authorization: Bearer TOKEN'."
+        )
+
+
+def _wrong_kind(scope: Message, headers: dict[bytes, str]) -> tuple[int, str] | None:
+    kind = headers.get(b"content-type", "")
+    writes = scope["method"] == "POST" and scope["path"].endswith(WRITES)
+    if not writes or kind.split(";")[0].strip().lower() == "application/json":
+        return None
+    return 415, (
+        f"What is posted must be JSON, with 'Content-Type: application/json'; got {kind[:100]!r}."
+    )
+
+
+def _too_large(length: str, limit: int) -> tuple[int, str] | None:
+    if length.isascii() and length.isdigit() and len(length) < 19 and int(length) <= limit:
+        return None
+    return 413, f"The body must have at most {limit} bytes; got {length[:20]}. Send less at once."
+
+
+def _counted(receive: Receive, limit: int) -> Receive:
+    """Receive at most so many bytes, also of a body whose length was not announced."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            refused = _too_large(str(seen), limit)
+            assert refused is not None
+            raise HTTPException(*refused)
+        return message
+
+    return counted
+
+
+def _marked(send: Send) -> Send:
+    """Send with headers that tell browsers to be careful."""
+
+    async def marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = {name for name, _ in message.get("headers", [])}
+            extra = [pair for pair in HEADERS if pair[0] not in given]
+            message["headers"] = [*message.get("headers", []), *extra]
+        await send(message)
+
+    return marked
+
+
+async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
+    # Whoever still sends does not listen: take some of what comes before the answer.
+    taken, more = 0, True
+    while more and taken < limit:
+        message = await receive()
+        taken += len(message.get("body", b""))
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    body = json.dumps({"error": sentence}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    marked = _marked(send)
+    await marked({"type": "http.response.start", "status": status, "headers": headers})
+    await marked({"type": "http.response.body", "body": body})

@@ -1,0 +1,148 @@
+"""Running the service: an address, one process or several, and an orderly end."""
+
+import ipaddress
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
+
+from ..errors import InvalidArgument, MissingExtra
+from .store import open_store
+
+GRACE = 10  # seconds for requests under way to end
+
+
+@dataclass(frozen=True)
+class Service:
+    """What to serve, where, and to whom."""
+
+    url: str  # of the database
+    host: str = "127.0.0.1"
+    port: int = 8000  # 0 for any that is free
+    workers: int = 1  # processes
+    read_token: str | None = field(default=None, repr=False)
+    write_token: str | None = field(default=None, repr=False)
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def serve(service: Service, *, ready: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; call `ready` with the URL once requests are taken."""
+    try:
+        from .gate import check_tokens
+        from .server import create_app  # noqa: F401
+    except ImportError as reason:
+        raise MissingExtra(
+            f"The service needs {reason.name}: pip install 'lingape[server]'."
+        ) from reason
+    check_tokens(service.read_token, service.write_token)
+    if not loopback(service.host) and service.write_token is None:
+        raise InvalidArgument(
+            f"Whoever reaches {service.host} could change experiments: serving there needs a "
+            "token for writing. Pass --write-token-file or set LINGAPE_WRITE_TOKEN, or serve on "
+            "127.0.0.1."
+        )
+    open_store(service.url, create=True).close()  # say now what is wrong with it
+    with _listening(service) as listener:
+        host = f"[{service.host}]" if ":" in service.host else service.host
+        ready(f"http://{host}:{listener.getsockname()[1]}")
+        if service.workers == 1:
+            _serve(service, listener, None)
+        else:
+            _supervise(service, listener)
+
+
+def _listening(service: Service) -> socket.socket:
+    """Return a socket that takes connections already; they wait until they are served."""
+    family = socket.AF_INET6 if ":" in service.host else socket.AF_INET
+    # By the protocol, which would be 0 otherwise, asyncio knows to send small answers at once.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((service.host, service.port))
+        listener.listen(1024)
+    except (OSError, OverflowError) as reason:
+        listener.close()
+        raise InvalidArgument(
+            f"Port {service.port} of {service.host} cannot be had ({reason}). Choose another "
+            "with --port, or end what uses it."
+        ) from reason
+    return listener
+
+
+def _serve(service: Service, listener: socket.socket, parent: int | None) -> None:
+    """Serve in this process, until a signal or until the parent is gone."""
+    import uvicorn
+
+    from .server import LOOPBACK, create_app
+
+    app = create_app(
+        service.url,
+        read_token=service.read_token,
+        write_token=service.write_token,
+        hosts=LOOPBACK if loopback(service.host) else None,
+        closing=lambda: server.should_exit,
+    )
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    server = uvicorn.Server(config)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        server.should_exit = True
+
+    if parent is not None:
+        threading.Thread(target=watch, daemon=True).start()
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:  # uvicorn passes it on after an orderly end
+        return
+
+
+def _supervise(service: Service, listener: socket.socket) -> None:
+    """Keep several processes serving the same socket; one that dies is replaced."""
+    context = multiprocessing.get_context("spawn")
+    over = threading.Event()
+
+    def start() -> BaseProcess:
+        process = context.Process(target=_serve, args=(service, listener, os.getpid()))
+        process.start()
+        return process
+
+    before = {
+        number: signal.signal(number, lambda *_: over.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    crew = [start() for _ in range(service.workers)]
+    try:
+        while not over.wait(0.5):
+            crew = [process if process.is_alive() else start() for process in crew]
+    finally:
+        for process in crew:
+            process.terminate()
+        for process in crew:
+            process.join(GRACE + 5)
+            process.kill()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,275 @@
+"""The client, and the shell, against a server."""
+
+import json
+import socket
+import threading
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from crew import problem, pull
+from outpost import Outpost
+
+from lingape import Client, Experiment, Problem
+from lingape.cli import main
+from lingape.errors import (
+    Conflict,
+    ExplorationOver,
+    InvalidArgument,
+    InvalidProblem,
+    NotFound,
+    StorageFailed,
+)
+from lingape.live import Settled
+
+EASY = Problem([[1, 0], [0, 1]], noise_scale=0.5, names=["red", "blue"])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    with Outpost(f"sqlite:///{folder}/run.db") as server:
+        server.database = f"sqlite:///{folder}/run.db"
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def name(request):
+    """An experiment of the test's own."""
+    return request.node.name[:100]
+
+
+def test_the_same_as_an_experiment(server, client, name, tmp_path):
+    remote = client.create(name, EASY, explorer="lin-t3c", seed=3)
+    with Experiment.open(server.database, name) as local:
+        assert local.problem == EASY
+        for _ in range(3):
+            first, second = remote.ask(2, worker="me", ttl="6h")
+            assert first.features == tuple(EASY.arms[first.arm]) and first.deadline is not None
+            remote.tell(first.id, np.float64([1.0, 0.0][first.arm]))
+            remote.tell(first.id, [1.0, 0.0][first.arm])
+            remote.void(second.id, "node lost")
+        remote.add(np.int64(1), 0.0, key="k")
+        remote.add(1, 0.0, key="k")
+        status = remote.status()
+        assert str(status).split("\n", 1)[0] == str(local.status()).split("\n", 1)[0]
+        assert str(remote.certificate()) == str(local.certificate())
+        assert remote.certificate() == local.certificate()
+        assert remote.events() == local.events()
+        assert remote.events(2, limit=3) == local.events(2, limit=3)
+        while not remote.status().settled:
+            remote.add(0, 1.0)
+            remote.add(1, 0.0)
+        assert remote.certificate() == local.certificate() and remote.certificate().settled
+        assert remote.verify() == local.verify()
+        assert isinstance(remote.events()[-1], Settled)
+        remote.export(tmp_path / "remote.jsonl")
+        local.export(tmp_path / "local.jsonl")
+        assert (tmp_path / "remote.jsonl").read_bytes() == (tmp_path / "local.jsonl").read_bytes()
+        with pytest.raises(ExplorationOver, match="No arm is better than red"):
+            remote.ask()
+        assert [now.settled for now in remote.watch()] == [True]
+        line = next(line for line in client.experiments() if line.name == name)
+        assert (line.arms, line.settled, line.leader) == (2, True, "red")
+
+
+def test_errors_are_those_of_experiments(client, name):
+    remote = client.create(name, EASY)
+    assert client.health()["status"] == "ok"
+    with pytest.raises(Conflict, match="another name"):
+        client.create(name, EASY, seed=1)
+    with pytest.raises(InvalidArgument, match="No explorer"):
+        client.create("new", EASY, explorer="nobody")
+    with pytest.raises(InvalidProblem, match="too thin"):
+        client.create("new", Problem([[1, 1], [1, 1 + 1e-13]]))
+    with pytest.raises(NotFound, match="no experiment"):
+        client.experiment("nobody").status()
+    with pytest.raises(NotFound, match="No ticket"):
+        remote.tell("x", 1.0)
+    for wrong in (float("nan"), float("inf"), "1", None, object()):
+        with pytest.raises(InvalidArgument):
+            remote.tell("x", wrong)
+    for strange in ("", "a b", "../x", "?", "\ud800", "x/y"):
+        with pytest.raises((InvalidArgument, NotFound)):
+            client.experiment(strange).certificate()
+    (ticket,) = remote.ask()
+    remote.tell(ticket.id, 1.0)
+    with pytest.raises(Conflict, match="told 1.0"):
+        remote.tell(ticket.id, 2.0)
+    assert len(remote.events()) == 3
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "127.0.0.1:8000", "ftp://x", "http://", "http://a:b@c", "http://a?b", "http://a:x", None],
+)
+def test_urls(url):
+    with pytest.raises(InvalidArgument):
+        Client(url)
+    with pytest.raises(InvalidArgument):
+        Client("http://127.0.0.1", "tok\nen")
+    assert "secret" not in repr(Client("http://127.0.0.1", "secret-token"))
+
+
+def test_giving_up():
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    with (
+        Client(f"http://127.0.0.1:{port}", retries=1) as client,
+        pytest.raises(StorageFailed, match=r"cannot be reached.*nothing is recorded twice"),
+    ):
+        client.experiments()
+
+
+class Flaky:
+    """A proxy that answers some requests with trouble, before or after passing them on."""
+
+    def __init__(self, target):
+        self.target, self.tricks, self.over = target, [], False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            client, _ = self.listener.accept()
+            with client:
+                if self.over:
+                    return
+                trick = self.tricks.pop(0) if self.tricks else "pass"
+                request = self.request(client)
+                if trick == "drop":
+                    continue
+                if trick == "busy":
+                    client.sendall(
+                        b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n"
+                        b"Connection: close\r\n\r\n"
+                    )
+                    continue
+                with socket.create_connection(("127.0.0.1", self.target)) as server:
+                    server.sendall(request)
+                    answer = b""
+                    while piece := server.recv(65536):
+                        answer += piece
+                client.sendall(answer[: len(answer) // 2] if trick == "cut" else answer)
+
+    def request(self, client):
+        text = b""
+        while b"\r\n\r\n" not in text:
+            text += client.recv(65536)
+        head, body = text.split(b"\r\n\r\n", 1)
+        size = [
+            int(line[15:])
+            for line in head.lower().split(b"\r\n")
+            if line[:15] == b"content-length:"
+        ]
+        while len(body) < sum(size):
+            body += client.recv(65536)
+        return head + b"\r\nConnection: close\r\n\r\n" + body
+
+    def close(self):
+        self.over = True
+        socket.create_connection(self.listener.getsockname()).close()
+        self.thread.join()
+        self.listener.close()
+
+
+def test_retries_are_safe(server, name):
+    proxy = Flaky(server.port)
+    try:
+        with Client(proxy.url) as client:
+            remote = client.create(name, problem())
+            for trick in ("drop", "busy", "cut"):  # the last: recorded, and nobody heard
+                proxy.tricks = [trick, trick]
+                (ticket,) = remote.ask()
+                proxy.tricks = [trick]
+                remote.tell(ticket.id, pull(ticket.arm))
+                proxy.tricks = [trick]
+                remote.add(0, 0.5)
+                proxy.tricks = [trick]
+                (lost,) = remote.ask()
+                proxy.tricks = [trick]
+                remote.void(lost.id, "bad luck")
+            kinds = [event.kind for event in remote.events()]
+            assert kinds == ["created", *["asked", "told", "added", "asked", "voided"] * 3]
+            proxy.tricks = ["drop"] * 3
+            impatient = Client(proxy.url, retries=2).experiment(name)
+            with pytest.raises(StorageFailed):
+                impatient.ask()
+    finally:
+        proxy.close()
+
+
+def test_threads_share_a_client(client, name):
+    remote = client.create(name, problem())
+    told = []
+
+    def work():
+        for _ in range(10):
+            (ticket,) = remote.ask()
+            remote.tell(ticket.id, pull(ticket.arm))
+            told.append(ticket.id)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(told)) == 40 and remote.status().pulls == 40
+    remote.verify()
+
+
+def test_the_shell(server, name, tmp_path):
+    (tmp_path / "arms.csv").write_text("name,x,y\nred,1,0\nblue,0,1\n")
+
+    def call(command, *arguments, code=0, place=server.url):
+        result = CliRunner().invoke(main, ["live", command, place, name, *map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    arms = tmp_path / "arms.csv"
+    assert call("new", arms, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
+    assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms_total"] == 2
+    assert "another problem" in call("new", arms, "--binary", code=1)
+    first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
+    assert first[1:] == ["0", "red"]
+    assert call("tell", first[0], "-0.5") == ""
+    assert "told -0.5" in call("tell", first[0], "0.5", code=1)
+    call("void", second[0], "--reason", "node lost")
+    assert "1 rewards for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")
+    assert json.loads(call("status", "--json"))["pulls"] == 1
+    call("add", 1, "1.5", "--key", "row 1")
+    assert "No arm is better than blue" in call("certificate")
+    assert "No arm is better than blue" in call("ask", code=3)
+    assert "The log is whole" in call("verify")
+    path = tmp_path / "run.jsonl"
+    assert call("export", path) == f"{path}: 6 events\n"
+    assert "as http://HOST:PORT" in call("status", code=1, place="http://")
+    assert "no experiment" in CliRunner().invoke(main, ["live", "status", server.url, "x"]).output
+
+
+def test_the_shell_finds_tokens(url, tmp_path, monkeypatch):
+    tokens = {"LINGAPE_WRITE_TOKEN": "all-of-it", "LINGAPE_READ_TOKEN": "look-only"}
+    (tmp_path / "arms.csv").write_text("x,y\n1,0\n0,1\n")
+
+    def call(*arguments):
+        return CliRunner().invoke(main, ["live", *map(str, arguments)])
+
+    for variable in tokens:
+        monkeypatch.delenv(variable, raising=False)
+    with Outpost(url, environment=tokens) as server:
+        new = ("new", server.url, "ads", tmp_path / "arms.csv", "--binary")
+        assert "wants a token" in call(*new).output
+        monkeypatch.setenv("LINGAPE_READ_TOKEN", "look-only")
+        assert "for reading" in call(*new).output
+        monkeypatch.setenv("LINGAPE_WRITE_TOKEN", "all-of-it")
+        assert call(*new).exit_code == 0
+        monkeypatch.delenv("LINGAPE_WRITE_TOKEN")
+        assert call("status", server.url, "ads").exit_code == 0

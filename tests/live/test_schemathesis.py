@@ -1,0 +1,49 @@
+"""Nothing that a client sends gives a 5xx: requests made up from the OpenAPI document.
+
+Schemathesis also checks that answers are as the document says. What it must not check is that
+whatever fits the document is accepted: that rows of features are equally long is for words.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from outpost import Outpost
+
+from lingape import Client, Problem
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ('[parameters]\n"path.name" = "ads"\n', 20),  # an experiment that is there
+        ("", 8),
+    ],
+)
+def test_requests_made_up_from_the_document(url, tmp_path, settings, seconds):
+    (tmp_path / "schemathesis.toml").write_text(settings)
+    with Outpost(url) as server, Client(server.url) as client:
+        client.create("ads", Problem([[1, 0], [0, 1]], delta=1e-6))
+        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"]
+        found = subprocess.run(
+            [
+                *command,
+                "--seed=1",
+                "--max-examples=20",
+                f"--max-time={seconds}",
+                "--request-timeout=20",
+                "--exclude-path-regex=stream$",  # which does not end
+                "--checks=all",
+                "--exclude-checks=positive_data_acceptance",
+                "--generation-database=none",
+                "--no-color",
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
+        assert "Tested: 12" in found.stdout
+        assert client.health()["status"] == "ok"
+        client.experiment("ads").verify()

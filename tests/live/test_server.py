@@ -1,0 +1,549 @@
+"""What the service promises to those who speak HTTP."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from outpost import Outpost, TestClient
+
+import lingape
+from lingape.errors import InvalidArgument, StorageFailed
+from lingape.live import Experiment, read_export, verify
+from lingape.live.server import create_app
+from lingape.live.serving import Service, serve
+from lingape.live.shelf import Shelf
+
+PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise_scale": 0.1}
+NEW = {"name": "ads", "problem": PROBLEM}
+READ, WRITE = {"Authorization": "Bearer look-only"}, {"Authorization": "Bearer all-of-it"}
+MIB = 1024 * 1024
+
+
+def serving(url, **settings):
+    return TestClient(create_app(url, **settings), base_url="http://127.0.0.1")
+
+
+@pytest.fixture
+def calls(url):
+    with serving(url) as client:
+        assert client.post("/api/experiments", json=NEW).status_code == 201
+        yield client
+
+
+def sent(client, path, body, headers=None):
+    """Post JSON in ASCII, in which any text can be written."""
+    headers = {"Content-Type": "application/json"} | (headers or {})
+    return client.post(path, content=json.dumps(body), headers=headers)
+
+
+def post(client, what, body, code=200, headers=None):
+    answer = sent(client, f"/api/experiments/ads/{what}", body, headers)
+    assert answer.status_code == code, answer.text
+    return answer.json()
+
+
+def get(client, what="", code=200, **settings):
+    answer = client.get(f"/api/experiments/ads{what}", **settings)
+    assert answer.status_code == code, answer.text
+    return answer.json()
+
+
+def settle(client):
+    for arm in (0, 1) * 10:
+        post(client, "add", {"arm": arm, "reward": 1.0 - arm})
+
+
+def test_a_whole_experiment(calls, url, tmp_path):
+    assert calls.get("/api/health").json() == {"status": "ok", "version": lingape.__version__}
+    first, second = post(calls, "ask", {"n": 2, "worker": "me", "ttl": "6h"})["tickets"]
+    assert (first["arm"], first["name"], first["features"]) == (0, "red", [1.0, 0.0])
+    assert first["deadline"] > time.time()
+    assert post(calls, "tell", {"ticket": first["id"], "reward": 1}) == {
+        "pulls": 1,
+        "settled": False,
+    }
+    assert post(calls, "tell", {"ticket": first["id"], "reward": 1})["pulls"] == 1
+    assert "told 1.0" in post(calls, "tell", {"ticket": first["id"], "reward": 2}, 409)["error"]
+    post(calls, "void", {"ticket": second["id"], "reason": "node lost"})
+    post(calls, "add", {"arm": 1, "reward": 0, "key": "row 1"})
+    assert post(calls, "add", {"arm": 1, "reward": 0, "key": "row 1"})["pulls"] == 2
+    now = get(calls)
+    assert now["leader"] == {"arm": 0, "name": "red"} and now["rival"]["name"] == "blue"
+    assert (now["pulls"], now["voided"], now["open_tickets"]) == (2, 1, 0)
+    leader, rival = now["arms"] if now["arms"][0]["arm"] == 0 else now["arms"][::-1]
+    assert (leader["low"], leader["mean"], leader["high"]) == (0, 0, 0)
+    assert rival["high"] == pytest.approx(now["margin"]) and rival["low"] < rival["mean"] == -1
+    settle(calls)
+    assert get(calls)["settled"]
+    proven = get(calls, "/certificate")
+    assert proven["arm"] == 0 and "No arm is better than red" in proven["statement"]
+    refusal = post(calls, "ask", {}, 409)
+    assert refusal["kind"] == "ExplorationOver"
+    assert "No arm is better than red" in refusal["error"]
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(calls.get("/api/experiments/ads/export").content)
+    found = verify(read_export(path))
+    assert found.digest == get(calls)["hash"]
+    assert (proven["sequence"], proven["hash"]) == (
+        found.certificate.event,
+        found.certificate.digest,
+    )
+    with Experiment.open(url, "ads") as experiment:
+        assert experiment.verify() == found
+
+
+def test_creating_again(calls):
+    assert calls.post("/api/experiments", json=NEW | {"explorer": "lingape"}).status_code == 201
+    for change in ({"seed": 3}, {"explorer": "lin-t3c"}, {"problem": PROBLEM | {"delta": 0.1}}):
+        answer = calls.post("/api/experiments", json=NEW | change)
+        assert answer.status_code == 409 and "another name" in answer.json()["error"]
+        assert "sqlite" not in answer.text
+    calls.post("/api/experiments", json=NEW | {"name": "other"})
+    lines = calls.get("/api/experiments").json()["experiments"]
+    assert [line["name"] for line in lines] == ["ads", "other"]
+    post(calls, "add", {"arm": 0, "reward": 1})
+    assert calls.get("/api/experiments").json()["experiments"][0] == {
+        "name": "ads",
+        "arms": 2,
+        "pulls": 1,
+        "open_tickets": 0,
+        "settled": False,
+        "leader": None,
+    }
+
+
+def test_keys(calls):
+    tickets = post(calls, "ask", {"n": 2, "key": "job 7"})
+    assert post(calls, "ask", {"n": 2}, headers={"Idempotency-Key": "job 7"}) == tickets
+    assert post(calls, "ask", {"n": 3, "key": "job 7"}, 409)
+    assert post(calls, "ask", {"key": "a"}, 422, headers={"Idempotency-Key": "b"})
+    assert len(get(calls, "/events")["events"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("ask", {"n": 0}, 422),
+        ("ask", {"n": 1001}, 422),
+        ("ask", {"n": True}, 422),
+        ("ask", {"n": 1.5}, 422),
+        ("ask", {"ttl": "soon"}, 422),
+        ("ask", {"ttl": -1}, 422),
+        ("ask", {"worker": "x" * 201}, 422),
+        ("ask", {"worker": "\ud800"}, 422),
+        ("ask", {"nonsense": 1}, 422),
+        ("ask", [], 422),
+        ("tell", {"ticket": "x", "reward": 1}, 404),
+        ("tell", {"ticket": "\0", "reward": 1}, 404),
+        ("tell", {"ticket": "2-0-aaaaaaaa", "reward": "1"}, 422),
+        ("tell", {"ticket": "2-0-aaaaaaaa", "reward": 10**400}, 422),
+        ("tell", {"ticket": "2-0-aaaaaaaa", "reward": 1e101}, 422),
+        ("tell", {"ticket": "2-0-aaaaaaaa"}, 422),
+        ("void", {"ticket": "2-0-aaaaaaaa", "reason": ""}, 422),
+        ("add", {"arm": 2, "reward": 1}, 422),
+        ("add", {"arm": -1, "reward": 1}, 422),
+        ("add", {"arm": 10**30, "reward": 1}, 422),
+        ("nonsense", {}, 404),
+        ("export", {}, 405),
+    ],
+)
+def test_what_is_refused_leaves_no_trace(calls, path, body, code):
+    refusal = post(calls, path, body, code)
+    assert len(refusal["error"]) > 5
+    assert len(get(calls, "/events")["events"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", 422),
+        (b"{", 400),
+        (b"[" * 50_000, 400),
+        (b'{"n": ' + b"9" * 5000 + b"}", 400),
+        (b'{"n": NaN}', 422),
+        (b"\xff\xfe", 400),
+        (b"null", 422),
+        (b'{"worker": "' + b"x" * 70_000 + b'"}', 413),
+    ],
+)
+def test_bodies_that_are_no_requests(calls, body, code):
+    answer = calls.post(
+        "/api/experiments/ads/ask", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == code and answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": ""},
+        {"name": "a b"},
+        {"name": "../x"},
+        {"name": "x" * 101},
+        {"name": "x\n"},
+        {"seed": -1},
+        {"explorer": "nobody"},
+        {"explorer": "xy-oracle"},
+        {"explorer": "xy-static"},
+        {"explorer": "lingape(" * 20},
+        {"explorer": "lingape(bound=mixture(scales=many))"},
+        {"explorer": "lingape(ridge=x)"},
+        {"problem": {}},
+        {"problem": {"arms": []}},
+        {"problem": {"arms": [[1], [1, 2]]}},
+        {"problem": {"arms": [[], []]}},
+        {"problem": {"arms": [[0, 0], [0, 0]]}},
+        {"problem": {"arms": [[1e300, 0], [0, 1]]}},
+        {"problem": {"arms": [[1, 1], [1, 1 + 1e-13]]}},
+        {"problem": {"arms": [[1.0]] * 21}},
+        {"problem": {"arms": [[1.0] * 11, [2.0] * 11]}},
+        {"problem": PROBLEM | {"names": ["red"]}},
+        {"problem": PROBLEM | {"names": ["red", "\ud800"]}},
+        {"problem": PROBLEM | {"noise_scale": 0}},
+        {"problem": PROBLEM | {"delta": 1}},
+        {"problem": PROBLEM | {"answers": [7]}},
+        {"problem": PROBLEM | {"pullable": [10**30]}},
+    ],
+)
+def test_experiments_that_cannot_be(url, change):
+    with serving(url, most_arms=20, most_features=10) as client:
+        answer = sent(client, "/api/experiments", NEW | change)
+        assert answer.status_code == 422 and answer.json()["error"]
+        assert client.get("/api/experiments").json() == {"experiments": []}
+
+
+def test_huge_rewards_are_answered(calls):
+    for arm, reward in ((0, 1e100), (1, -1e100), (0, -1e100), (1, 1e100)):
+        answer = calls.post("/api/experiments/ads/add", json={"arm": arm, "reward": reward})
+        assert answer.status_code < 500
+    assert get(calls)["arms"]
+    get(calls, "/history")
+
+
+def test_limits(url):
+    with serving(url, largest=100_000, most_experiments=1, most_tickets=3) as client:
+        assert client.post("/api/experiments", json=NEW).status_code == 201
+        assert client.post("/api/experiments", json=NEW).status_code == 201
+        answer = client.post("/api/experiments", json=NEW | {"name": "more"})
+        assert answer.status_code == 409 and "at most 1 experiments" in answer.json()["error"]
+        assert "at most 3 tickets" in post(client, "ask", {"n": 4}, 422)["error"]
+        many = {"name": "x", "problem": {"arms": [[0.1234567] * 20] * 1000}}
+        answer = client.post("/api/experiments", json=many)
+        assert answer.status_code == 413 and "at most 100000 bytes" in answer.json()["error"]
+
+        def pieces():  # a body whose length is not announced
+            for _ in range(30):
+                yield b" " * 10_000
+
+        headers = {"Content-Type": "application/json"}
+        answer = client.post("/api/experiments", content=pieces(), headers=headers)
+        assert answer.status_code == 413
+
+
+def test_many_arms(url):
+    arms = [[1.0, k / 1000] for k in range(700)]
+    with serving(url) as client:
+        assert client.post(
+            "/api/experiments",
+            json={
+                "name": "ads",
+                "problem": {"arms": arms},
+                "explorer": "lingape(start=spanning)",
+            },
+        ).is_success
+        assert len(get(client)["arms"]) == 500
+        for arm in (0, 699, 699):
+            post(client, "add", {"arm": arm, "reward": arm / 1000})
+        now = get(client)
+        assert now["arms_total"] == 700 and len(now["arms"]) == 500
+        ends = [arm["high"] for arm in now["arms"]]
+        assert ends[0] == pytest.approx(now["margin"])
+        assert ends[:499] == sorted(ends[:499], reverse=True)
+        assert now["leader"]["arm"] in [arm["arm"] for arm in now["arms"]]
+
+
+def test_history(calls):
+    assert get(calls, "/history") == {"points": [], "sequence": 1, "complete": True}
+    for i in range(60):
+        post(calls, "add", {"arm": i % 2, "reward": 0.001 * i})
+    whole = get(calls, "/history")
+    assert [point["pulls"] for point in whole["points"]] == list(range(2, 61))
+    assert whole["points"][-1]["margin"] == get(calls)["margin"]
+    some = get(calls, "/history?points=5")["points"]
+    assert len(some) == 5 and some[0] == whole["points"][0] and some[-1] == whole["points"][-1]
+    get(calls, "/history?points=1", 422)
+
+
+def test_long_histories_are_thinned_and_take_several_looks(calls, monkeypatch):
+    for i in range(60):
+        post(calls, "add", {"arm": i % 2, "reward": 0.001 * i})
+    monkeypatch.setattr("lingape.live.views.KEPT", 16)
+    monkeypatch.setattr("lingape.live.views.PATIENCE", 0.002)
+    for _ in range(1000):
+        found = get(calls, "/history")
+        if found["complete"]:
+            break
+    pulls = [point["pulls"] for point in found["points"]]
+    assert len(pulls) <= 18 and pulls[0] == 2 and pulls[-1] == 60
+
+
+def test_events(calls):
+    for i in range(5):
+        post(calls, "add", {"arm": 0, "reward": i})
+    events = get(calls, "/events?after=2&limit=3")["events"]
+    assert [event["reward"] for event in events] == [1.0, 2.0, 3.0]
+    assert get(calls, "/events?after=100")["events"] == []
+    for query in ("after=-1", "limit=0", "limit=1001", f"after={2**70}", "after=x"):
+        get(calls, f"/events?{query}", 422)
+
+
+@pytest.mark.parametrize("path", ["", "/certificate", "/history", "/events", "/export", "/stream"])
+def test_experiments_that_are_not_there(calls, path):
+    assert "no experiment" in calls.get(f"/api/experiments/none{path}").json()["error"]
+    assert calls.get(f"/api/experiments/none{path}").status_code == 404
+    assert calls.get(f"/api/experiments/a%20b{path}").status_code == 422
+
+
+def test_hosts(url):
+    with serving(url) as client:
+        for host in ("localhost:8000", "127.0.0.1", "[::1]:80", "LOCALHOST"):
+            assert client.get("/api/health", headers={"Host": host}).status_code == 200
+        for host in ("evil.example", "localhost.evil.example:8000", "[::2]", ""):
+            answer = client.get("/api/health", headers={"Host": host})
+            assert answer.status_code == 400 and "answers to" in answer.json()["error"]
+    with serving(url, hosts=None) as client:
+        assert client.get("/api/health", headers={"Host": "anything"}).status_code == 200
+
+
+def test_forms_of_other_sites_are_refused(calls):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        answer = calls.post(
+            "/api/experiments/ads/ask", content=b"{}", headers={"Content-Type": kind}
+        )
+        assert answer.status_code == 415
+    assert calls.options("/api/experiments").status_code == 405  # no cross-origin permission
+
+
+def test_the_page_loads_nothing_from_elsewhere(calls):
+    answer = calls.get("/api/health")
+    assert answer.headers["content-security-policy"].startswith("default-src 'self';")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    page = calls.get("/")
+    assert page.status_code == 200 and "default-src 'self'" in str(page.headers)
+    assert calls.get("/static/../server.py").status_code == 404
+    assert calls.get("/static/%2e%2e/server.py").status_code == 404
+
+
+def test_tokens(url):
+    with serving(url, read_token="look-only", write_token="all-of-it") as client:
+        assert client.get("/api/health").status_code == 200
+        assert client.get("/openapi.json").json()["security"] == [{"token": []}]
+        assert client.post("/api/experiments", json=NEW, headers=WRITE).status_code == 201
+        refused = client.post("/api/experiments/ads/ask", json={}, headers=READ)
+        assert refused.status_code == 403 and "for reading" in refused.json()["error"]
+        assert client.get("/api/experiments", headers=READ).status_code == 200
+        assert client.get("/api/experiments", headers=WRITE).status_code == 200
+        for wrong in (
+            "",
+            "Bearer",
+            "Bearer x",
+            "Basic all-of-it",
+            "bearer all-of-it2",
+            "Bearer é",
+        ):
+            answer = client.get("/api/experiments", headers={"Authorization": wrong.encode()})
+            assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
+            assert client.post("/api/experiments", json=NEW).status_code == 401
+        assert client.get("/api/experiments/ads/stream").status_code == 401
+        assert client.get("/nonsense").status_code == 401
+    with serving(url, write_token="all-of-it") as client:
+        assert client.get("/api/experiments").status_code == 401
+        assert client.get("/api/experiments", headers=WRITE).status_code == 200
+    for tokens in (
+        {"read_token": "look-only"},
+        {"read_token": "the-same", "write_token": "the-same"},
+        {"write_token": "short"},
+        {"write_token": "with space in it"},
+        {"write_token": "café-noir-et-creme"},
+    ):
+        with pytest.raises(InvalidArgument):
+            create_app(url, **tokens)
+
+
+def test_trouble_with_the_database(calls, monkeypatch):
+    def full(*arguments, **settings):
+        raise StorageFailed("The disk is full.")
+
+    monkeypatch.setattr(Experiment, "ask", full)
+    answer = calls.post("/api/experiments/ads/ask", json={})
+    assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
+    assert answer.json() == {"error": "The disk is full.", "kind": "StorageFailed"}
+
+
+def test_a_copy_that_was_restored_is_opened_again(url, calls, tmp_path):
+    path, copy = tmp_path / "run.db", tmp_path / "copy.db"
+    with sqlite3.connect(path) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    post(calls, "add", {"arm": 0, "reward": 1})
+    connection = sqlite3.connect(path)
+    other = sqlite3.connect(copy)
+    other.backup(connection)
+    connection.close()
+    other.close()
+    answer = calls.get("/api/experiments/ads")
+    assert answer.status_code == 503 and "not the one that it was" in answer.json()["error"]
+    assert get(calls)["pulls"] == 0
+
+
+def test_the_shelf_keeps_few_open(url):
+    shelf = Shelf(url, most=2)
+    problem = lingape.Problem(PROBLEM["arms"])
+    for i in range(5):
+        shelf.create(f"e{i}", problem, "lingape", 0)
+
+    def work():
+        for i in range(30):
+            with shelf.use(f"e{i % 5}") as experiment:
+                experiment.add(0, 1.0)
+                assert shelf.head(experiment.name).seq > 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(shelf._slots) <= 2 and all(slot.users == 0 for slot in shelf._slots.values())
+    assert [line["pulls"] for line in shelf.summaries()] == [24] * 5
+    shelf.close()
+
+
+def stream(url, lines, name="ads"):
+    """Collect lines of a stream until it ends."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(url.rsplit(":", 1)[1]), timeout=30)
+    connection.request("GET", f"/api/experiments/{name}/stream")
+    response = connection.getresponse()
+    assert response.getheader("content-type").startswith("text/event-stream")
+    for line in response:
+        lines.append(line.decode().strip())
+    lines.append("the end")
+    connection.close()
+
+
+def wait_for(condition, seconds=15):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_server_streams_and_ends(url):
+    with Outpost(url) as server, lingape.Client(server.url) as calls:
+        calls.create("ads", lingape.Problem(PROBLEM["arms"]))
+        lines = []
+        reader = threading.Thread(target=stream, args=(server.url, lines))
+        reader.start()
+        wait_for(lambda: any(line.startswith("data:") for line in lines))
+        with Experiment.open(url, "ads") as elsewhere:  # another process
+            elsewhere.add(0, 1.0)
+            elsewhere.add(1, 0.0)
+        wait_for(lambda: '"pulls": 2' in " ".join(lines))
+        data = json.loads([line for line in lines if line.startswith("data:")][-1][5:])
+        assert set(data) == {"sequence", "pulls", "margin", "settled"} and data["sequence"] == 3
+        assert "event: status" in lines
+        begun = time.monotonic()
+        server.end(signal.SIGTERM)
+        assert time.monotonic() - begun < 8
+        reader.join(10)
+        assert lines[-1] == "the end"
+
+
+def test_streams_end_when_clients_leave(url):
+    with Outpost(url) as server:
+        with lingape.Client(server.url) as client:
+            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        place = f"/proc/{server.process.pid}/fd"
+        before = len(os.listdir(place))
+        gone = []
+        for _ in range(5):
+            connection = socket.create_connection(("127.0.0.1", server.port))
+            connection.sendall(
+                b"GET /api/experiments/ads/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            )
+            assert connection.recv(100)
+            gone.append(connection)
+        for connection in gone:
+            connection.close()
+        wait_for(lambda: len(os.listdir(place)) <= before + 2)
+
+
+def test_several_processes_on_one_port(url):
+    with Outpost(url, "--workers", 2) as server, lingape.Client(server.url) as client:
+        experiment = client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        threads = [
+            threading.Thread(
+                target=lambda: [experiment.tell(experiment.ask()[0].id, 1.0) for _ in range(10)]
+            )
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert experiment.status().pulls == 40
+        server.end()
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=1)
+
+
+def test_other_addresses_need_a_token(url, tmp_path):
+    with pytest.raises(InvalidArgument, match=r"0\.0\.0\.0.*needs a token"):
+        serve(Service(url, host="0.0.0.0"), ready=print)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidArgument, match="cannot be had"):
+            serve(Service(url, port=port), ready=print)
+    with pytest.raises(StorageFailed):
+        serve(Service(f"sqlite:///{tmp_path}/no/run.db"), ready=print)
+    assert "all-of-it" not in repr(Service(url, write_token="all-of-it"))
+    (tmp_path / "token").write_text("all-of-it\n")
+    options = ("--host", "0.0.0.0", "--write-token-file", tmp_path / "token")
+    environment = {"LINGAPE_READ_TOKEN": "look-only"}
+    with Outpost(url, *options, environment=environment) as server:
+        place = f"http://127.0.0.1:{server.port}"
+        with lingape.Client(place, "all-of-it") as client:
+            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        with lingape.Client(place, "look-only") as client:
+            assert client.experiment("ads").status().pulls == 0
+            with pytest.raises(InvalidArgument, match="for reading"):
+                client.experiment("ads").ask()
+
+
+def test_importing_the_client_needs_no_server():
+    code = "import lingape, sys; lingape.Client; print({'fastapi', 'uvicorn'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_servers_share_postgresql(postgres_url):
+    with serving(postgres_url) as one, serving(postgres_url) as two:
+        assert one.post("/api/experiments", json=NEW).status_code == 201
+        for client in (one, two) * 3:
+            for ticket in post(client, "ask", {"n": 2})["tickets"]:
+                other = two if client is one else one
+                post(other, "tell", {"ticket": ticket["id"], "reward": 0.5})
+        assert get(one) == get(two) and get(one)["pulls"] == 12
+        assert get(one, "/history") == get(two, "/history")
+        lines = one.get("/api/experiments/ads/export").text.splitlines()
+        assert len(lines) == get(two)["sequence"]
+        missing = one.get("/api/experiments/none")
+        assert missing.status_code == 404 and "postgres" not in missing.text
