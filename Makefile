@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow bench paper leaderboard readme guarantees kernels format clean
+.PHONY: demo test check slow service bench paper leaderboard readme guarantees kernels format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -19,6 +19,10 @@ check: $(READY)  ## format, lint, types, import contract
 
 slow: $(READY)  ## statistical guarantees, some minutes
 	$(BIN)/pytest -m slow -rA
+
+service: $(READY)  ## the service under attack, in a browser and on PostgreSQL (Debian's postgresql, chromium)
+	$(BIN)/pip install --quiet --editable '.[service]'
+	LINGAPE_SERVICES=1 $(BIN)/pytest -m "service and not slow" tests/live
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
