@@ -15,6 +15,7 @@ from lingape import (
     soare,
 )
 from lingape.errors import InvalidArgument, InvalidEnvironment
+from lingape.explorers.phased import PhasedExplorer
 from lingape.trace import Moment, trace
 
 EASY = canonical(3, 1.0)
@@ -33,7 +34,7 @@ def test_moments_follow_the_run(name, lane):
     assert seen.problem is explorer.problem
     assert seen.result.ending is Ending.SETTLED
     assert seen.result.pulls == explorer.counts.sum()
-    if name == "xy-adaptive":
+    if isinstance(explorer, PhasedExplorer):  # judges at the end of a phase
         assert seen.moments == ()
         return
     pulls = [moment.pulls for moment in seen.moments]

@@ -26,7 +26,7 @@ class Trace:
     """A run as it went.
 
     There is no moment before arms can be compared, and none at all of explorers that have no
-    contest between arms (XYAdaptive, which judges at the end of a phase).
+    contest between arms (those that judge at the end of a phase, such as XYAdaptive and RAGE).
     """
 
     problem: Problem
