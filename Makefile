@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow service bench paper leaderboard readme guarantees kernels format clean
+.PHONY: demo test check slow service bench paper leaderboard errata readme guarantees kernels format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -32,6 +32,9 @@ paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
 
 leaderboard: $(READY)  ## compare all explorers, into docs/leaderboard, some minutes
 	$(BIN)/lingape leaderboard --out docs/leaderboard
+
+errata: $(READY)  ## what other readings of the paper would change (rows 3, 4 and 25 of ERRATA.md)
+	$(BIN)/python -m benchmarks.errata
 
 readme: $(READY)  ## rewrite what the commands in README.md print
 	$(BIN)/python tests/console.py README.md

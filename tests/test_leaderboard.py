@@ -72,7 +72,8 @@ def test_it_says_if_nobody_is_better():
     assert "Nobody proven needs clearly fewer samples" in found.markdown("x")
 
 
-# Mean and standard deviation of the pulls over 400 seeds, of explorers as they are meant to be.
+# Mean and standard deviation of the pulls over 400 seeds, of explorers as they are meant to be:
+# `python tests/test_leaderboard.py` prints them.
 REFERENCE = {
     ("lingape", "soare(5, 0.1)"): (1764, 934),
     ("lingape(pull=tracking)", "soare(5, 0.1)"): (1752, 960),
@@ -137,3 +138,10 @@ def test_others_claim_no_difference_between_tied_arms(explorer):
     instances = ["soare_tied(5, 0.1)", "soare_tied(2, 0.02)"]
     rows = Study([explorer], instances, seeds=200, max_pulls=50_000).run().rows
     assert sum(row.settled for row in rows) <= errors_allowed(len(rows), 0.05)
+
+
+if __name__ == "__main__":
+    for explorer, instance in REFERENCE:
+        rows = Study([explorer], [instance], seeds=400, max_pulls=200_000).run().rows
+        pulls = np.array([row.pulls for row in rows])
+        print(explorer, instance, round(pulls.mean()), round(pulls.std(ddof=1)))

@@ -47,14 +47,12 @@ class Claim:
     """A statement of the paper's Section 7, and whether it came out."""
 
     says: str
-    holds: bool | None  # None if it was not tested
+    holds: bool
     by: str  # how much, in numbers
 
     @property
     def verdict(self) -> str:
         """Whether it holds, in words."""
-        if self.holds is None:
-            return "not tested"
         return "holds" if self.holds else "does not hold"
 
 
