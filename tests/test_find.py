@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -464,10 +465,22 @@ def test_log_of_another_search_is_refused(arms, table, options, words):
     assert Path("arms.csv.find.jsonl").read_bytes() == before
 
 
-def test_log_in_use_is_refused(arms):
+def test_log_in_use_is_refused(arms, monkeypatch):
+    monkeypatch.setattr("lingape.finding.log.PATIENCE", 0.05)
     with TrialLog.open("log", setup(), resume=False):
         result = find("--reward-cmd", PLAIN, "--noise-scale", "0.1", "--log", "log", "--resume")
         assert result.exit_code == 1 and "in use" in result.stderr
+
+
+def test_log_is_waited_for_until_a_killed_search_lets_go(tmp_path, monkeypatch):
+    """A search killed between fork and exec leaves a child that holds the lock for an instant."""
+    monkeypatch.chdir(tmp_path)
+    log = TrialLog.open("log", setup(), resume=False)
+    later = threading.Timer(0.2, log.close)
+    later.start()
+    with TrialLog.open("log", setup(), resume=True) as second:
+        assert second.pulls == 0
+    later.join()
 
 
 def test_log_that_cannot_be_made(arms):
@@ -512,8 +525,9 @@ def test_killed_at_random_moments(arms):
             process.communicate()
             kills += 1
     result = find(*command, "--resume", "--json")
+    assert result.exit_code == 0, result.output
     data, found = json.loads(result.stdout), rewards()
-    assert kills >= 3 and result.exit_code == 0
+    assert kills >= 3
     assert [n for n, _, _ in found] == list(range(1, data["pulls"] + 1))
     header = json.loads(Path("arms.csv.find.jsonl").read_text().splitlines()[0])
     explorer = LinGapE(Problem(**header["problem"]))

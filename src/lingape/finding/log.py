@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +17,9 @@ from .command import Command, Failure, Rewards
 
 FORMAT, VERSION = "lingape find log", 1
 MARK = f'{{"format": "{FORMAT}"'.encode()  # how every log begins
+# Seconds to wait for the lock: a search killed as it starts a command leaves a child that holds
+# the lock until it becomes that command.
+PATIENCE = 2.0
 # Explorers that need nothing but a problem, and use every reward.
 CHOICES = ("lingape", "xy-static", "uniform", "ugape")
 
@@ -134,13 +138,18 @@ class TrialLog:
             import fcntl
         except ImportError:
             return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as reason:
-            raise InvalidState(
-                f"The log {self.path} is in use by another lingape find. Wait for it to end, or "
-                "start a log of your own with --log PATH."
-            ) from reason
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as reason:
+                if time.monotonic() > end:
+                    raise InvalidState(
+                        f"The log {self.path} is in use by another lingape find. Wait for it to "
+                        "end, or start a log of your own with --log PATH."
+                    ) from reason
+            time.sleep(0.01)
 
     def _replay(self, lines: list[bytes]) -> None:
         """Check every line, and tell the explorer the rewards."""
