@@ -42,7 +42,7 @@ def settle(experiment):
 
 
 def state(experiment):
-    with experiment._current() as replay:
+    with experiment.current() as replay:
         return replay.explorer.state()
 
 
@@ -193,7 +193,7 @@ def test_what_is_refused_leaves_no_trace(ads, act, error):
 
 def test_rewards_that_the_explorer_refuses_leave_no_trace(ads, monkeypatch):
     (ticket,) = ads.ask()
-    with ads._current() as replay:
+    with ads.current() as replay:
         monkeypatch.setattr(replay.explorer, "tell", lambda arm, reward: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ads.tell(ticket.id, 1.0)
@@ -222,7 +222,7 @@ def test_opening(url, tmp_path):
     with Experiment.open(url, "ads", create=EASY, explorer="lin-t3c", seed=3):
         pass
     with Experiment.open(url, "ads", create=EASY, explorer="lin-t3c", seed=3) as again:
-        with again._current() as replay:
+        with again.current() as replay:
             assert replay.explorer.seed == 3
         assert again.problem == EASY
     for other in ({"explorer": "lingape"}, {"seed": 4}, {"create": problem()}):
@@ -281,7 +281,7 @@ def test_status_says_what_is_proven(ads):
     for arm in range(6):
         ads.add(arm, pull(arm))
     status = ads.status()
-    with ads._current() as replay:
+    with ads.current() as replay:
         contest = replay.explorer.contest
     assert (status.leader, status.rival, status.gap_bound) == contest
     assert status.certificate.gap_bound == max(0.0, contest.margin)

@@ -95,7 +95,7 @@ def kill_often(context, url, folder, kills, workers):
         assert len(told) - len(acknowledged) <= kills + workers  # told, and killed before hearing
         asked = [ticket for e in events if isinstance(e, Asked) for ticket, _ in e.tickets]
         assert len(asked) == len(set(asked)) and {ticket for ticket, _ in told} <= set(asked)
-        with experiment._current() as replay:
+        with experiment.current() as replay:
             state = replay.explorer.state()
         assert experiment.verify().pulls == len(told)
         experiment._store.close()
@@ -106,7 +106,7 @@ def kill_often(context, url, folder, kills, workers):
 def change_nothing(url, state):
     """The replay from zero is the state, to the last bit."""
     change(url, "DELETE FROM snapshots")
-    with Experiment.open(url, "ads") as experiment, experiment._current() as replay:
+    with Experiment.open(url, "ads") as experiment, experiment.current() as replay:
         assert replay.explorer.state() == state
     if url.startswith("sqlite:"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))

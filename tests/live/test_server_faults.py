@@ -36,7 +36,7 @@ def work_until_killed(urls, path):
 
 
 def state(url):
-    with Experiment.open(url, "ads") as experiment, experiment._current() as replay:
+    with Experiment.open(url, "ads") as experiment, experiment.current() as replay:
         return replay.explorer.state(), replay.head
 
 

@@ -146,7 +146,7 @@ def tell(url, monkeypatch):
 
 
 def state(url):
-    with Experiment.open(url, "ads") as experiment, experiment._current() as replay:
+    with Experiment.open(url, "ads") as experiment, experiment.current() as replay:
         return replay.explorer.state()
 
 

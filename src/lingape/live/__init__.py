@@ -5,11 +5,14 @@ pull what, what it paid, and what is proven.
 """
 
 from .client import Client, RemoteArm, RemoteExperiment, RemoteStatus, RemoteSummary
+from .crew import Failure, Outcome
 from .events import Added, Asked, Created, Event, Settled, Told, Voided
-from .experiment import Experiment, Failure, Outcome, Status, Ticket
+from .experiment import Experiment
 from .model_check import ModelCheck, check_model
 from .noise import noise_scale_for
-from .replay import LogCertificate
+from .replay import LogCertificate, Progress
+from .standing import Status
+from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "LogCertificate",
     "ModelCheck",
     "Outcome",
+    "Progress",
     "RemoteArm",
     "RemoteExperiment",
     "RemoteStatus",

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -25,9 +25,10 @@ from .. import errors
 from ..certificate import Certificate
 from ..errors import Conflict, InvalidArgument, LingapeError, NotFound, StorageFailed
 from ..problem import Problem
+from .crew import Outcome, run_crew
 from .events import Event, from_data
-from .experiment import Ticket
-from .replay import LogCertificate
+from .replay import LogCertificate, Progress
+from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 PAGE = 1_000  # events in one request
@@ -283,17 +284,18 @@ class RemoteExperiment:
             for ticket in answer["tickets"]
         ]
 
-    def tell(self, ticket: str, reward: float) -> None:
+    def tell(self, ticket: str, reward: float) -> Progress:
         """Record the reward of a ticket; telling the same again changes nothing."""
-        self._post("tell", {"ticket": ticket, "reward": _plain(reward)})
+        return Progress(**self._post("tell", {"ticket": ticket, "reward": _plain(reward)}))
 
-    def void(self, ticket: str, reason: str) -> None:
+    def void(self, ticket: str, reason: str) -> Progress:
         """Record that a ticket will have no reward, for a reason other than the reward."""
-        self._post("void", {"ticket": ticket, "reason": reason})
+        return Progress(**self._post("void", {"ticket": ticket, "reason": reason}))
 
-    def add(self, arm: int, reward: float, *, key: str | None = None) -> None:
+    def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for. Without a key it makes one."""
-        self._post("add", {"arm": _plain(arm), "reward": _plain(reward), "key": key or _key()})
+        body = {"arm": _plain(arm), "reward": _plain(reward), "key": key or _key()}
+        return Progress(**self._post("add", body))
 
     def status(self) -> RemoteStatus:
         """Return how the experiment stands."""
@@ -339,6 +341,19 @@ class RemoteExperiment:
             path = Path(folder) / "log.jsonl"
             self.export(path)
             return verify(read_export(path))
+
+    def run(
+        self,
+        reward_fn: Callable[[Ticket], float],
+        *,
+        workers: int = 4,
+        max_pulls: int | None = None,
+        max_failures: int = 10,
+    ) -> Outcome:
+        """Call `reward_fn` with tickets, in threads, until it is settled; see Experiment.run."""
+        return run_crew(
+            self, reward_fn, workers=workers, max_pulls=max_pulls, max_failures=max_failures
+        )
 
     def watch(self) -> Iterator[RemoteStatus]:
         """Yield the status now, and whenever it has moved, until it is settled."""

@@ -117,6 +117,11 @@ def keyed(what: str, key: str) -> str:
     return f"{what} {json.dumps(key)}"
 
 
+def reference(event: Event) -> str | None:
+    """Return the name that no other event of the log may have."""
+    return None if isinstance(event, Created) else event.reference
+
+
 def as_data(event: Event) -> dict[str, Any]:
     """Return an event as JSON-able data."""
     data: dict[str, Any] = {"event": event.kind}

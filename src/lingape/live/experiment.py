@@ -8,12 +8,11 @@ that any number of them can share an experiment.
 import json
 import os
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,107 +28,33 @@ from ..errors import (
 from ..explorers import Contest
 from ..explorers.skeleton import checked_reward
 from ..problem import Problem
+from .crew import Outcome, run_crew
 from .events import (
     Added,
     Asked,
     Created,
     Event,
-    Settled,
     Told,
     Voided,
     as_data,
     as_text,
     from_text,
     keyed,
+    reference,
     rounded,
 )
 from .model_check import ModelCheck, check_model
-from .replay import LogCertificate, Replay, make_explorer
-from .store import START, WAY_OUT, Head, Log, Note, Store, View, check_link, open_store
+from .replay import LogCertificate, Progress, Replay, make_explorer
+from .standing import Status
+from .store import START, WAY_OUT, Head, Note, Store, View, check_link, open_store
+from .texts import checked_text
+from .tickets import TICKET, Ticket, checked_ttl, ticket_id, tickets_of
+from .turn import Turn
 from .verification import Verification, read_export, verify
 
 EVERY = 500  # events between snapshots
 MOST = 1_000  # tickets in one ask
-LONGEST = 200  # letters in a worker, a key or a reason
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-TICKET = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,4})-[a-z2-7]{8}")
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """An arm to pull, and the name under which to tell its reward.
-
-    id: the number of the event that asked for it, its place there, and random letters. Numbers
-        alone would be given out again when a database is restored from a copy, and then a reward
-        told late would count for another arm.
-    """
-
-    id: str
-    arm: int
-    name: str
-    features: tuple[float, ...]
-    deadline: float | None  # seconds since 1970; after it, others may be asked instead
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return asdict(self) | {"features": list(self.features)}
-
-
-@dataclass(frozen=True)
-class Status:
-    """How an experiment stands."""
-
-    name: str
-    explorer: str
-    arms: int
-    pulls: int  # rewards, of tickets and added
-    pending: int  # tickets whose reward is awaited
-    expired: int  # tickets past their deadline; their rewards are welcome still
-    voided: int
-    settled: bool
-    leader: int | None  # None until arms can be compared
-    rival: int | None  # the arm that may still beat it by most
-    gap_bound: float | None  # B(t), by how much at most
-    epsilon: float
-    delta: float
-    event: int  # number of the last event
-    digest: str  # hash of the log up to it
-    certificate: LogCertificate
-    check: ModelCheck
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.name}: {self.pulls} rewards for {self.arms} arms; {self.pending} awaited, "
-            f"{self.expired} overdue, {self.voided} voided.",
-            str(self.certificate),
-        ]
-        return "\n".join(lines + [f"Warning: {warning}" for warning in self.check.warnings])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return asdict(self) | {
-            "certificate": self.certificate.to_dict(),
-            "check": self.check.to_dict(),
-        }
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A ticket whose reward could not be had."""
-
-    ticket: Ticket
-    reason: Exception
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of Experiment.run."""
-
-    certificate: LogCertificate
-    told: int
-    failures: tuple[Failure, ...]
 
 
 class Experiment:
@@ -205,7 +130,7 @@ class Experiment:
                 if log.head().seq == 0:  # nobody was faster
                     log.append([Note(as_text(beginning))])
             self._store.sync()
-        with self._current() as replay:
+        with self.current() as replay:
             created = replay.created
         if beginning is not None and _setup(created) != _setup(beginning):
             raise Conflict(
@@ -230,7 +155,7 @@ class Experiment:
     @property
     def problem(self) -> Problem:
         """The question."""
-        with self._current() as replay:
+        with self.current() as replay:
             return replay.problem
 
     def ask(
@@ -252,7 +177,7 @@ class Experiment:
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
             raise InvalidArgument(f"ask needs a whole number from 1 to {MOST}; got {n!r}.")
-        worker, key = _text("worker", worker), _text("key", key)
+        worker, key = checked_text("worker", worker), checked_text("key", key)
         seconds = checked_ttl(ttl)
         with self._turn() as turn:
             if key is not None and (before := turn.find(keyed("ask", key), Asked)) is not None:
@@ -262,7 +187,7 @@ class Experiment:
                         f"{before.worker!r}; now it is {n} by {worker!r}. Use a key only to "
                         "repeat a request."
                     )
-                return self._tickets(turn.replay, before)
+                return tickets_of(before, turn.replay.problem)
             if turn.replay.settled is not None:
                 raise ExplorationOver(turn.replay.certificate().statement)
             pending = turn.replay.pending(turn.now)
@@ -271,16 +196,16 @@ class Experiment:
             asked = Asked(
                 seq=seq,
                 time=turn.now,
-                tickets=tuple((f"{seq}-{i}-{_letters()}", arm) for i, arm in enumerate(arms)),
+                tickets=tuple((ticket_id(seq, i), arm) for i, arm in enumerate(arms)),
                 deadline=None if seconds is None else rounded(turn.now + seconds),
                 worker=worker,
                 key=key,
             )
             turn.record(asked)
-            return self._tickets(turn.replay, asked)
+            return tickets_of(asked, turn.replay.problem)
 
-    def tell(self, ticket: str, reward: float) -> None:
-        """Record the reward of a ticket.
+    def tell(self, ticket: str, reward: float) -> Progress:
+        """Record the reward of a ticket; return how many there are, and whether that settles it.
 
         Telling the same again changes nothing; telling another reward is a Conflict, and so is
         telling that of a voided ticket. A ticket past its deadline may be told.
@@ -291,7 +216,7 @@ class Experiment:
             if known is None:
                 before = self._closing(turn, ticket)
                 if isinstance(before, Told) and before.reward == value:
-                    return
+                    return turn.replay.progress
                 if isinstance(before, Told):
                     raise Conflict(
                         f"Ticket {ticket} was told {before.reward!r}; now it is {value!r}. What "
@@ -304,14 +229,15 @@ class Experiment:
             turn.record(
                 Told(seq=turn.next, time=turn.now, ticket=ticket, arm=known.arm, reward=value)
             )
+            return turn.replay.progress
 
-    def void(self, ticket: str, reason: str) -> None:
+    def void(self, ticket: str, reason: str) -> Progress:
         """Record that a ticket will have no reward; voiding again changes nothing.
 
         That must not depend on the reward: where a trial can go wrong because of the arm, tell its
         worst value instead.
         """
-        why = _text("reason", reason)
+        why = checked_text("reason", reason)
         if not why:
             raise InvalidArgument("void needs a reason, such as 'node lost'; got none.")
         with self._turn() as turn:
@@ -322,15 +248,16 @@ class Experiment:
                         f"Ticket {ticket} was told {before.reward!r} and cannot be voided: what "
                         "is recorded stays."
                     )
-                return
+                return turn.replay.progress
             turn.record(Voided(seq=turn.next, time=turn.now, ticket=ticket, reason=why))
+            return turn.replay.progress
 
-    def add(self, arm: int, reward: float, *, key: str | None = None) -> None:
+    def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for: history, or a trial somebody made unasked.
 
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
-        value, key = checked_reward(reward), _text("key", key)
+        value, key = checked_reward(reward), checked_text("key", key)
         with self._turn() as turn:
             index = turn.replay.problem.check_pull(arm)
             if key is not None and (before := turn.find(keyed("add", key), Added)) is not None:
@@ -339,13 +266,24 @@ class Experiment:
                         f"Key {key!r} was used to add {before.reward!r} for arm {before.arm}; now "
                         f"it is {value!r} for arm {index}. Use a key only to repeat a request."
                     )
-                return
+                return turn.replay.progress
             turn.record(Added(seq=turn.next, time=turn.now, arm=index, reward=value, key=key))
+            return turn.replay.progress
+
+    @contextmanager
+    def current(self) -> Iterator[Replay]:
+        """Give what the log amounts to now, to look at.
+
+        It is safe on disk before the caller hears of it.
+        """
+        with self._alone():
+            yield self._follow_view()
+        self._store.sync()
 
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
         now = _now(self._clock)
-        with self._current() as replay:
+        with self.current() as replay:
             pending = len(replay.pending(now))
             certificate = replay.certificate()
             contest: Contest | None = getattr(replay.explorer, "contest", None)
@@ -371,12 +309,12 @@ class Experiment:
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now; once settled, always the same."""
-        with self._current() as replay:
+        with self.current() as replay:
             return replay.certificate()
 
     def check(self) -> ModelCheck:
         """Return whether rewards look as supposed: linear in the features, no noisier than R."""
-        with self._current() as replay:
+        with self.current() as replay:
             return check_model(replay.problem, replay.tally)
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
@@ -442,41 +380,11 @@ class Experiment:
         max_pulls: calls to make at most.
         max_failures: how many failures in a row end it; the last is raised.
         """
-        for name, value in (("workers", workers), ("max_failures", max_failures)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidArgument(f"{name} must be a whole number from 1; got {value!r}.")
-        crew = _Crew(self, reward_fn, max_pulls, max_failures)
-        threads = [
-            threading.Thread(target=crew.work, args=(f"run-{os.getpid()}-{i}",))
-            for i in range(workers)
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        finally:  # also on Ctrl-C: finish the calls under way
-            crew.over = True
-            for thread in threads:
-                thread.join()
-        if crew.trouble is not None:
-            raise crew.trouble
-        return Outcome(self.certificate(), crew.told, tuple(crew.failures))
+        return run_crew(
+            self, reward_fn, workers=workers, max_pulls=max_pulls, max_failures=max_failures
+        )
 
-    def _tickets(self, replay: Replay, asked: Asked) -> list[Ticket]:
-        problem = replay.problem
-        return [
-            Ticket(
-                id=ticket,
-                arm=arm,
-                name=problem.name(arm),
-                features=tuple(problem.arms[arm].tolist()),
-                deadline=asked.deadline,
-            )
-            for ticket, arm in asked.tickets
-        ]
-
-    def _closing(self, turn: "_Turn", ticket: Any) -> Told | Voided:
+    def _closing(self, turn: Turn, ticket: Any) -> Told | Voided:
         """Return the event that closed a ticket, or raise if there is no such ticket."""
         if isinstance(ticket, str) and TICKET.fullmatch(ticket):
             found = turn.find(f"ticket {ticket}", Told, Voided)
@@ -497,26 +405,19 @@ class Experiment:
         with self._mutex:
             yield
 
-    @contextmanager
-    def _current(self) -> Iterator[Replay]:
-        """Give what the log amounts to now; it is safe on disk before the caller hears of it."""
-        with self._alone():
-            yield self._follow_view()
-        self._store.sync()
-
     def _follow_view(self) -> Replay:
         with self._store.view(self.name) as view:
             return self._follow(view)
 
     @contextmanager
-    def _turn(self) -> Iterator["_Turn"]:
+    def _turn(self) -> Iterator[Turn]:
         """Give the right to append, with all events before applied."""
         with self._alone():
             self._follow_view()  # most of the work, while others may still write
             turn = None
             try:
                 with self._store.transaction(self.name) as log:
-                    turn = _Turn(log, self._follow(log), _now(self._clock))
+                    turn = Turn(log, self._follow(log), _now(self._clock))
                     yield turn
             except BaseException:
                 if turn is not None and turn.recorded:
@@ -579,128 +480,6 @@ class Experiment:
             self._store.save(self.name, replay.snapshot())
 
 
-class _Turn:
-    """The right to append events, for as long as a transaction lasts."""
-
-    def __init__(self, log: Log, replay: Replay, now: float) -> None:
-        self._log, self.replay, self.now = log, replay, now
-        self.begin = replay.head.seq
-        self.recorded = False
-
-    @property
-    def next(self) -> int:
-        """The number of the next event."""
-        return self.replay.head.seq + 1
-
-    def find(self, name: str, *kinds: type[Event]) -> Any:
-        """Return the event with a reference, or None."""
-        seq = self._log.find(name)
-        if seq is None:
-            return None
-        for entry in self._log.read(after=seq - 1, limit=1):
-            event = from_text(entry.text, place=seq)
-            if reference(event) == name and isinstance(event, kinds):
-                return event
-        raise InvalidState(f"The log is damaged: event {seq} is not {name!r}. {WAY_OUT}")
-
-    def record(self, event: Event) -> None:
-        """Append an event, and the verdict if that follows from it."""
-        self.recorded = True
-        self._append(event)
-        if self.replay.explorer.done and self.replay.settled is None:
-            proof = self.replay.proof().to_dict()
-            self._append(Settled(seq=self.next, time=self.now, certificate=proof))
-
-    def _append(self, event: Event) -> None:
-        # The explorer may refuse a reward; then the transaction fails, and nothing was recorded.
-        head = self._log.append([Note(as_text(event), reference(event))])
-        self.replay.apply(event, head.digest)
-
-
-class _Crew:
-    """Threads that pull arms for Experiment.run."""
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        reward_fn: Callable[[Ticket], float],
-        max_pulls: int | None,
-        max_failures: int,
-    ) -> None:
-        self._experiment, self._reward_fn = experiment, reward_fn
-        self._left, self._max_failures = max_pulls, max_failures
-        self._lock = threading.Lock()
-        self._in_a_row = 0
-        self.told = 0
-        self.failures: list[Failure] = []
-        self.trouble: BaseException | None = None
-        self.over = False
-
-    def work(self, worker: str) -> None:
-        try:
-            while self._another():
-                self._pull(self._experiment.ask(worker=worker)[0])
-        except ExplorationOver:
-            self.over = True
-        except BaseException as reason:
-            self._stop(reason)
-
-    def _another(self) -> bool:
-        with self._lock:
-            if self.over or self._left == 0:
-                return False
-            self._left = None if self._left is None else self._left - 1
-            return True
-
-    def _pull(self, ticket: Ticket) -> None:
-        try:
-            reward = checked_reward(self._reward_fn(ticket))
-        except Exception as reason:
-            self._experiment.void(ticket.id, _short(f"{type(reason).__name__}: {reason}"))
-            with self._lock:
-                self.failures.append(Failure(ticket, reason))
-                self._in_a_row += 1
-                if self._in_a_row >= self._max_failures:
-                    reason.add_note(f"{self._in_a_row} calls in a row failed; this was the last.")
-                    self._stop(reason)
-            return
-        self._experiment.tell(ticket.id, reward)
-        with self._lock:
-            self.told += 1
-            self._in_a_row = 0
-
-    def _stop(self, reason: BaseException) -> None:
-        self.trouble = self.trouble or reason
-        self.over = True
-
-
-def reference(event: Event) -> str | None:
-    """Return the name that no other event of the log may have."""
-    return None if isinstance(event, Created) else event.reference
-
-
-def checked_ttl(ttl: str | float | None) -> float | None:
-    """Return a time to live in seconds, or None for ever.
-
-    >>> checked_ttl("6h")
-    21600.0
-    """
-    if ttl is None:
-        return None
-    text = str(ttl).strip()
-    unit = SECONDS.get(text[-1:])
-    try:
-        seconds = float(text if unit is None else text[:-1]) * (unit or 1)
-    except ValueError:
-        seconds = -1.0
-    if isinstance(ttl, bool) or not 0 < seconds <= 366 * SECONDS["d"]:
-        raise InvalidArgument(
-            'ttl must be seconds, or a text such as "90s", "30m", "6h" or "2d", above 0 and at '
-            f"most 366 days, or None for ever; got {ttl!r}."
-        )
-    return seconds
-
-
 def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
     """Return the first event of an experiment, having checked that it can be explored."""
     if not isinstance(problem, Problem):
@@ -728,21 +507,3 @@ def _setup(created: Created) -> Created:
 
 def _now(clock: Callable[[], float]) -> float:
     return rounded(clock())
-
-
-def _letters() -> str:
-    return "".join(secrets.choice(LETTERS) for _ in range(8))
-
-
-def _text(name: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise InvalidArgument(
-            f"{name} must be a text of at most {LONGEST} letters; got {_short(repr(value))}."
-        )
-    return value
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -40,6 +40,13 @@ class Open(NamedTuple):
         return self.deadline is None or now < self.deadline
 
 
+class Progress(NamedTuple):
+    """What every reward moves."""
+
+    pulls: int  # rewards, of tickets and added
+    settled: bool  # the question is answered
+
+
 @dataclass(frozen=True)
 class LogCertificate(Certificate):
     """What is proven, and the log that proves it.
@@ -145,6 +152,11 @@ class Replay:
     def pending(self, now: float) -> list[int]:
         """Return the arms whose rewards are still counted on."""
         return [ticket.arm for ticket in self.open.values() if ticket.awaited(now)]
+
+    @property
+    def progress(self) -> Progress:
+        """How many rewards there are, and whether they settled the question."""
+        return Progress(self.told + self.added, self.settled is not None)
 
     def proof(self) -> Certificate:
         """Return what the explorer has proven, with what tickets add to its assumptions."""

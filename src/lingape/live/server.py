@@ -35,10 +35,11 @@ from ..errors import (
 from ..problem import LARGEST, Problem
 from . import views
 from .events import as_data, from_text
-from .experiment import LONGEST, MOST
+from .experiment import MOST
 from .gate import Gate, check_tokens
 from .replay import make_explorer
 from .shelf import Shelf
+from .texts import LONGEST
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 LOOK = 0.5  # seconds between looks at the log, for the stream
@@ -361,22 +362,19 @@ def create_app(
     def tell(name: Name, body: TellBody) -> Response:
         """Record the reward of a ticket; telling the same again changes nothing."""
         with shelf.use(name) as experiment:
-            experiment.tell(body.ticket, body.reward)
-            return _json(views.count(experiment))
+            return _json(experiment.tell(body.ticket, body.reward)._asdict())
 
     @app.post("/api/experiments/{name}/void", **_answers(Progress))
     def void(name: Name, body: VoidBody) -> Response:
         """Record that a ticket will have no reward."""
         with shelf.use(name) as experiment:
-            experiment.void(body.ticket, body.reason)
-            return _json(views.count(experiment))
+            return _json(experiment.void(body.ticket, body.reason)._asdict())
 
     @app.post("/api/experiments/{name}/add", **_answers(Progress))
     def add(name: Name, body: AddBody) -> Response:
         """Record a reward that no ticket asked for."""
         with shelf.use(name) as experiment:
-            experiment.add(body.arm, body.reward, key=body.key)
-            return _json(views.count(experiment))
+            return _json(experiment.add(body.arm, body.reward, key=body.key)._asdict())
 
     @app.get("/api/experiments/{name}/history", **_answers(History))
     def history(

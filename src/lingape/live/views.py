@@ -25,7 +25,7 @@ KEPT = 2_048  # points of a history
 
 def status(experiment: Experiment) -> Data:
     """Return how an experiment stands, with each arm's interval."""
-    with experiment._current() as replay:
+    with experiment.current() as replay:
         now = experiment.status()  # reads on into the same replay
         contest = _contest(replay)
         problem = replay.problem
@@ -53,7 +53,7 @@ def status(experiment: Experiment) -> Data:
 
 def summary(experiment: Experiment) -> tuple[Head, Data]:
     """Return an experiment in a line, and up to where its log was read."""
-    with experiment._current() as replay:
+    with experiment.current() as replay:
         contest = _contest(replay)
         return replay.head, {
             "name": experiment.name,
@@ -67,7 +67,7 @@ def summary(experiment: Experiment) -> tuple[Head, Data]:
 
 def progress(experiment: Experiment) -> Data:
     """Return what moves with every reward."""
-    with experiment._current() as replay:
+    with experiment.current() as replay:
         contest = _contest(replay)
         return {
             "sequence": replay.head.seq,
@@ -75,20 +75,6 @@ def progress(experiment: Experiment) -> Data:
             "margin": None if contest is None else _finite(contest.margin),
             "settled": replay.settled is not None,
         }
-
-
-def count(experiment: Experiment) -> Data:
-    """Return how many rewards there are, and whether they settled it, after one was told.
-
-    Others' rewards among them may not be on disk yet, so that the disk need not be waited for
-    again; that the question is settled is only said once it is.
-    """
-    with experiment._alone():
-        replay = experiment._memory
-        if replay is not None and replay.settled is None:
-            return {"pulls": replay.told + replay.added, "settled": False}
-    now = progress(experiment)
-    return {"pulls": now["pulls"], "settled": now["settled"]}
 
 
 def certificate(experiment: Experiment) -> Data:

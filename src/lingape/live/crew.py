@@ -1,0 +1,130 @@
+"""Threads that ask, pull and tell until the question is answered."""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..errors import ExplorationOver, InvalidArgument
+from ..explorers.skeleton import checked_reward
+from .replay import LogCertificate
+from .texts import shortened
+from .tickets import Ticket
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A ticket whose reward could not be had."""
+
+    ticket: Ticket
+    reason: Exception
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    certificate: LogCertificate
+    told: int
+    failures: tuple[Failure, ...]
+
+
+class Source(Protocol):
+    """An experiment, here or on a server."""
+
+    def ask(self, n: int = 1, *, worker: str | None = None) -> list[Ticket]: ...
+
+    def tell(self, ticket: str, reward: float) -> object: ...
+
+    def void(self, ticket: str, reason: str) -> object: ...
+
+    def certificate(self) -> LogCertificate: ...
+
+
+def run_crew(
+    experiment: Source,
+    reward_fn: Callable[[Ticket], float],
+    *,
+    workers: int,
+    max_pulls: int | None,
+    max_failures: int,
+) -> Outcome:
+    """Call `reward_fn` with tickets, in threads, until the question is answered."""
+    for name, value in (("workers", workers), ("max_failures", max_failures)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidArgument(f"{name} must be a whole number from 1; got {value!r}.")
+    crew = _Crew(experiment, reward_fn, max_pulls, max_failures)
+    threads = [
+        threading.Thread(target=crew.work, args=(f"run-{os.getpid()}-{i}",))
+        for i in range(workers)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:  # also on Ctrl-C: finish the calls under way
+        crew.over = True
+        for thread in threads:
+            thread.join()
+    if crew.trouble is not None:
+        raise crew.trouble
+    return Outcome(experiment.certificate(), crew.told, tuple(crew.failures))
+
+
+class _Crew:
+    """Threads that pull arms."""
+
+    def __init__(
+        self,
+        experiment: Source,
+        reward_fn: Callable[[Ticket], float],
+        max_pulls: int | None,
+        max_failures: int,
+    ) -> None:
+        self._experiment, self._reward_fn = experiment, reward_fn
+        self._left, self._max_failures = max_pulls, max_failures
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self.told = 0
+        self.failures: list[Failure] = []
+        self.trouble: BaseException | None = None
+        self.over = False
+
+    def work(self, worker: str) -> None:
+        try:
+            while self._another():
+                self._pull(self._experiment.ask(worker=worker)[0])
+        except ExplorationOver:
+            self.over = True
+        except BaseException as reason:
+            self._stop(reason)
+
+    def _another(self) -> bool:
+        with self._lock:
+            if self.over or self._left == 0:
+                return False
+            self._left = None if self._left is None else self._left - 1
+            return True
+
+    def _pull(self, ticket: Ticket) -> None:
+        try:
+            reward = checked_reward(self._reward_fn(ticket))
+        except Exception as reason:
+            self._experiment.void(ticket.id, shortened(f"{type(reason).__name__}: {reason}"))
+            with self._lock:
+                self.failures.append(Failure(ticket, reason))
+                self._in_a_row += 1
+                if self._in_a_row >= self._max_failures:
+                    reason.add_note(f"{self._in_a_row} calls in a row failed; this was the last.")
+                    self._stop(reason)
+            return
+        self._experiment.tell(ticket.id, reward)
+        with self._lock:
+            self.told += 1
+            self._in_a_row = 0
+
+    def _stop(self, reason: BaseException) -> None:
+        self.trouble = self.trouble or reason
+        self.over = True

@@ -1,0 +1,23 @@
+"""Texts that users choose: names of workers, keys and reasons."""
+
+from typing import Any
+
+from ..errors import InvalidArgument
+
+LONGEST = 200  # letters
+
+
+def checked_text(name: str, value: Any) -> str | None:
+    """Return a text of a length that can be kept, or None if there is none."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise InvalidArgument(
+            f"{name} must be a text of at most {LONGEST} letters; got {shortened(repr(value))}."
+        )
+    return value
+
+
+def shortened(text: str) -> str:
+    """Return as much of a text as can be kept."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -1,0 +1,75 @@
+"""Tickets: arms to pull, and the names under which to tell their rewards."""
+
+import re
+import secrets
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..errors import InvalidArgument
+from ..problem import Problem
+from .events import Asked
+
+TICKET = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,4})-[a-z2-7]{8}")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """An arm to pull, and the name under which to tell its reward.
+
+    id: the number of the event that asked for it, its place there, and random letters. Numbers
+        alone would be given out again when a database is restored from a copy, and then a reward
+        told late would count for another arm.
+    """
+
+    id: str
+    arm: int
+    name: str
+    features: tuple[float, ...]
+    deadline: float | None  # seconds since 1970; after it, others may be asked instead
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return asdict(self) | {"features": list(self.features)}
+
+
+def tickets_of(asked: Asked, problem: Problem) -> list[Ticket]:
+    """Return the tickets that an event handed out."""
+    return [
+        Ticket(
+            id=ticket,
+            arm=arm,
+            name=problem.name(arm),
+            features=tuple(problem.arms[arm].tolist()),
+            deadline=asked.deadline,
+        )
+        for ticket, arm in asked.tickets
+    ]
+
+
+def ticket_id(seq: int, place: int) -> str:
+    """Return the id of a ticket that event `seq` hands out."""
+    return f"{seq}-{place}-" + "".join(secrets.choice(LETTERS) for _ in range(8))
+
+
+def checked_ttl(ttl: str | float | None) -> float | None:
+    """Return a time to live in seconds, or None for ever.
+
+    >>> checked_ttl("6h")
+    21600.0
+    """
+    if ttl is None:
+        return None
+    text = str(ttl).strip()
+    unit = SECONDS.get(text[-1:])
+    try:
+        seconds = float(text if unit is None else text[:-1]) * (unit or 1)
+    except ValueError:
+        seconds = -1.0
+    if isinstance(ttl, bool) or not 0 < seconds <= 366 * SECONDS["d"]:
+        raise InvalidArgument(
+            'ttl must be seconds, or a text such as "90s", "30m", "6h" or "2d", above 0 and at '
+            f"most 366 days, or None for ever; got {ttl!r}."
+        )
+    return seconds
