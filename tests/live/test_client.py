@@ -1,5 +1,6 @@
 """The client, and the shell, against a server."""
 
+import inspect
 import json
 import socket
 import threading
@@ -20,7 +21,7 @@ from lingape.errors import (
     NotFound,
     StorageFailed,
 )
-from lingape.live import Settled
+from lingape.live import RemoteExperiment, Settled, experiments
 
 EASY = Problem([[1, 0], [0, 1]], noise_scale=0.5, names=["red", "blue"])
 
@@ -57,10 +58,13 @@ def test_the_same_as_an_experiment(server, client, name, tmp_path):
             remote.void(second.id, "node lost")
         remote.add(np.int64(1), 0.0, key="k")
         remote.add(1, 0.0, key="k")
-        status = remote.status()
-        assert str(status).split("\n", 1)[0] == str(local.status()).split("\n", 1)[0]
+        assert remote.status() == local.status() and len(remote.status().standings) == 2
+        assert remote.status().to_dict() == local.status().to_dict()
+        assert str(remote.status()) == str(local.status())
         assert str(remote.certificate()) == str(local.certificate())
         assert remote.certificate() == local.certificate()
+        assert remote.check() == local.check()
+        assert remote.problem == local.problem
         assert remote.events() == local.events()
         assert remote.events(2, limit=3) == local.events(2, limit=3)
         while not remote.status().settled:
@@ -68,6 +72,8 @@ def test_the_same_as_an_experiment(server, client, name, tmp_path):
             remote.add(1, 0.0)
         assert remote.certificate() == local.certificate() and remote.certificate().settled
         assert remote.verify() == local.verify()
+        assert remote.status() == local.status()
+        assert remote.history() == local.history() and len(local.history(2)) == 2
         assert isinstance(remote.events()[-1], Settled)
         remote.export(tmp_path / "remote.jsonl")
         local.export(tmp_path / "local.jsonl")
@@ -76,7 +82,17 @@ def test_the_same_as_an_experiment(server, client, name, tmp_path):
             remote.ask()
         assert [now.settled for now in remote.watch()] == [True]
         line = next(line for line in client.experiments() if line.name == name)
-        assert (line.arms, line.settled, line.leader) == (2, True, "red")
+        assert (line.arms, line.settled, line.answer_name, line.leader) == (2, True, "red", 0)
+        assert client.experiments() == experiments(server.url) == experiments(server.database)
+
+
+def test_a_program_can_move_to_a_server():
+    """Whatever an Experiment has, one on a server has too, with the same arguments."""
+    here = {"open", "from_export", "current"}  # about databases
+    for name in (name for name in vars(Experiment) if name[0] != "_" and name not in here):
+        ours, theirs = getattr(Experiment, name), getattr(RemoteExperiment, name)
+        if callable(ours):
+            assert inspect.signature(ours) == inspect.signature(theirs), name
 
 
 def test_errors_are_those_of_experiments(client, name):
@@ -147,6 +163,17 @@ class Flaky:
                 request = self.request(client)
                 if trick == "drop":
                     continue
+                if trick == "refuse":
+                    client.sendall(
+                        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n"
+                        b"Connection: close\r\n\r\n"
+                    )
+                    continue
+                if trick == "strange":
+                    client.sendall(
+                        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+                    )
+                    continue
                 if trick == "busy":
                     client.sendall(
                         b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n"
@@ -199,6 +226,13 @@ def test_retries_are_safe(server, name):
                 remote.void(lost.id, "bad luck")
             kinds = [event.kind for event in remote.events()]
             assert kinds == ["created", *["asked", "told", "added", "asked", "voided"] * 3]
+            proxy.tricks = ["refuse", "never reached"]
+            with pytest.raises(InvalidArgument, match="status 400"):
+                remote.ask()  # what is wrong stays wrong: no retry
+            assert proxy.tricks == ["never reached"]
+            proxy.tricks = ["strange"]
+            with pytest.raises(StorageFailed, match="does not answer like a server of lingape"):
+                remote.status()
             proxy.tricks = ["drop"] * 3
             impatient = Client(proxy.url, retries=2).experiment(name)
             with pytest.raises(StorageFailed):
@@ -236,7 +270,7 @@ def test_the_shell(server, name, tmp_path):
 
     arms = tmp_path / "arms.csv"
     assert call("new", arms, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
-    assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms_total"] == 2
+    assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms"] == 2
     assert "another problem" in call("new", arms, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"]

@@ -85,7 +85,7 @@ def test_expired_tickets_return_to_the_pool_and_late_rewards_count(url, clock):
         assert lost.deadline == clock.now + 6 * 3600
         assert experiment.ask()[0].arm != lost.arm
         clock.now += 6 * 3600
-        assert (experiment.status().pending, experiment.status().expired) == (1, 1)
+        assert (experiment.status().pending, experiment.status().overdue) == (1, 1)
         assert experiment.ask()[0].arm == lost.arm
         experiment.tell(lost.id, 1.0)
         assert experiment.status().pulls == 1

@@ -1,5 +1,6 @@
 """What the service promises to those who speak HTTP."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -16,10 +17,11 @@ from outpost import Outpost, TestClient
 
 import lingape
 from lingape.errors import InvalidArgument, StorageFailed
-from lingape.live import Experiment, read_export, verify
-from lingape.live.server import create_app
+from lingape.live import Experiment, Status, read_export, verify
+from lingape.live.service import Limits, answers, create_app
+from lingape.live.service.shelf import Shelf
+from lingape.live.service.watch import Watch
 from lingape.live.serving import Service, serve
-from lingape.live.shelf import Shelf
 
 PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise_scale": 0.1}
 NEW = {"name": "ads", "problem": PROBLEM}
@@ -76,13 +78,15 @@ def test_a_whole_experiment(calls, url, tmp_path):
     post(calls, "add", {"arm": 1, "reward": 0, "key": "row 1"})
     assert post(calls, "add", {"arm": 1, "reward": 0, "key": "row 1"})["pulls"] == 2
     now = get(calls)
-    assert now["leader"] == {"arm": 0, "name": "red"} and now["rival"]["name"] == "blue"
-    assert (now["pulls"], now["voided"], now["open_tickets"]) == (2, 1, 0)
-    leader, rival = now["arms"] if now["arms"][0]["arm"] == 0 else now["arms"][::-1]
-    assert (leader["low"], leader["mean"], leader["high"]) == (0, 0, 0)
-    assert rival["high"] == pytest.approx(now["margin"]) and rival["low"] < rival["mean"] == -1
+    assert (now["leader"], now["leader_name"]) == (0, "red")
+    assert (now["rival"], now["rival_name"]) == (1, "blue")
+    assert (now["pulls"], now["voided"], now["pending"], now["overdue"]) == (2, 1, 0, 0)
+    leader, rival = sorted(now["standings"], key=lambda standing: standing["arm"])
+    assert (leader["low"], leader["gap"], leader["high"]) == (0, 0, 0)
+    assert rival["low"] < rival["gap"] == -1 < rival["high"] < 0 == now["gap_bound"]
     settle(calls)
-    assert get(calls)["settled"]
+    now = get(calls)
+    assert now["settled"] and (now["answer"], now["answer_name"]) == (0, "red")
     proven = get(calls, "/certificate")
     assert proven["arm"] == 0 and "No arm is better than red" in proven["statement"]
     refusal = post(calls, "ask", {}, 409)
@@ -91,13 +95,12 @@ def test_a_whole_experiment(calls, url, tmp_path):
     path = tmp_path / "run.jsonl"
     path.write_bytes(calls.get("/api/experiments/ads/export").content)
     found = verify(read_export(path))
-    assert found.digest == get(calls)["hash"]
-    assert (proven["sequence"], proven["hash"]) == (
-        found.certificate.event,
-        found.certificate.digest,
-    )
+    assert found.digest == get(calls)["digest"]
+    assert proven == found.certificate.to_dict() == get(calls)["certificate"]
     with Experiment.open(url, "ads") as experiment:
         assert experiment.verify() == found
+        assert experiment.status().to_dict() == get(calls)
+        assert experiment.status() == Status.from_dict(get(calls))
 
 
 def test_creating_again(calls):
@@ -110,14 +113,46 @@ def test_creating_again(calls):
     lines = calls.get("/api/experiments").json()["experiments"]
     assert [line["name"] for line in lines] == ["ads", "other"]
     post(calls, "add", {"arm": 0, "reward": 1})
-    assert calls.get("/api/experiments").json()["experiments"][0] == {
-        "name": "ads",
-        "arms": 2,
-        "pulls": 1,
-        "open_tickets": 0,
-        "settled": False,
-        "leader": None,
-    }
+    line = calls.get("/api/experiments").json()["experiments"][0]
+    assert line == {name: get(calls)[name] for name in line}
+    assert (line["name"], line["arms"], line["pulls"], line["leader"]) == ("ads", 2, 1, None)
+
+
+def test_the_document_says_what_is_sent(calls):
+    """Answers are made by to_dict and described by models: field by field the same."""
+    settle(calls)
+    post(calls, "void", {"ticket": "x"}, 404)
+    now, line = get(calls), calls.get("/api/experiments").json()["experiments"][0]
+    for data, model in (
+        (line, answers.Summary),
+        (now, answers.Status),
+        (now["certificate"], answers.Certificate),
+        (now["check"], answers.Check),
+        (now["check"]["arms"][0], answers.ArmFit),
+        (now["standings"][0], answers.Standing),
+        (get(calls, "/history"), answers.History),
+        (get(calls, "/history")["points"][0], answers.Point),
+    ):
+        assert set(data) == set(model.model_fields)
+        model.model_validate(data, strict=True)
+
+
+def test_tickets_become_overdue_without_an_event(url):
+    with serving(url) as client:
+        client.post("/api/experiments", json=NEW)
+        post(client, "ask", {"n": 2, "ttl": "1d"})
+        post(client, "ask", {"ttl": 0.01})
+
+        def line():
+            (found,) = client.get("/api/experiments").json()["experiments"]
+            return found["pending"], found["overdue"]
+
+        wait_for(lambda: line() == (2, 1))
+        now = get(client)
+        assert (now["pending"], now["overdue"]) == (2, 1)
+        standings = now["standings"]
+        assert sum(standing["pending"] for standing in standings) == 2
+        assert sum(standing["overdue"] for standing in standings) == 1
 
 
 def test_keys(calls):
@@ -214,7 +249,7 @@ def test_bodies_that_are_no_requests(calls, body, code):
     ],
 )
 def test_experiments_that_cannot_be(url, change):
-    with serving(url, most_arms=20, most_features=10) as client:
+    with serving(url, limits=Limits(arms=20, features=10)) as client:
         answer = sent(client, "/api/experiments", NEW | change)
         assert answer.status_code == 422 and answer.json()["error"]
         assert client.get("/api/experiments").json() == {"experiments": []}
@@ -224,17 +259,21 @@ def test_huge_rewards_are_answered(calls):
     for arm, reward in ((0, 1e100), (1, -1e100), (0, -1e100), (1, 1e100)):
         answer = calls.post("/api/experiments/ads/add", json={"arm": arm, "reward": reward})
         assert answer.status_code < 500
-    assert get(calls)["arms"]
+    assert get(calls)["standings"]
     get(calls, "/history")
 
 
 def test_limits(url):
-    with serving(url, largest=100_000, most_experiments=1, most_tickets=3) as client:
+    limits = Limits(request=100_000, experiments=1, tickets=3, streams=0)
+    with serving(url, limits=limits) as client:
         assert client.post("/api/experiments", json=NEW).status_code == 201
         assert client.post("/api/experiments", json=NEW).status_code == 201
         answer = client.post("/api/experiments", json=NEW | {"name": "more"})
         assert answer.status_code == 409 and "at most 1 experiments" in answer.json()["error"]
         assert "at most 3 tickets" in post(client, "ask", {"n": 4}, 422)["error"]
+        answer = client.get("/api/experiments/ads/stream")
+        assert answer.status_code == 429 and "at most 0 streams" in answer.json()["error"]
+        assert answer.headers["retry-after"] == "5"
         many = {"name": "x", "problem": {"arms": [[0.1234567] * 20] * 1000}}
         answer = client.post("/api/experiments", json=many)
         assert answer.status_code == 413 and "at most 100000 bytes" in answer.json()["error"]
@@ -259,24 +298,24 @@ def test_many_arms(url):
                 "explorer": "lingape(start=spanning)",
             },
         ).is_success
-        assert len(get(client)["arms"]) == 500
+        assert len(get(client)["standings"]) == 500
         for arm in (0, 699, 699):
             post(client, "add", {"arm": arm, "reward": arm / 1000})
         now = get(client)
-        assert now["arms_total"] == 700 and len(now["arms"]) == 500
-        ends = [arm["high"] for arm in now["arms"]]
-        assert ends[0] == pytest.approx(now["margin"])
+        assert now["arms"] == 700 and len(now["standings"]) == 500
+        ends = [standing["high"] for standing in now["standings"]]
+        assert ends[0] == pytest.approx(now["gap_bound"])
         assert ends[:499] == sorted(ends[:499], reverse=True)
-        assert now["leader"]["arm"] in [arm["arm"] for arm in now["arms"]]
+        assert now["leader"] in [standing["arm"] for standing in now["standings"]]
 
 
 def test_history(calls):
-    assert get(calls, "/history") == {"points": [], "sequence": 1, "complete": True}
+    assert get(calls, "/history") == {"points": [], "event": 1, "complete": True}
     for i in range(60):
         post(calls, "add", {"arm": i % 2, "reward": 0.001 * i})
     whole = get(calls, "/history")
     assert [point["pulls"] for point in whole["points"]] == list(range(2, 61))
-    assert whole["points"][-1]["margin"] == get(calls)["margin"]
+    assert whole["points"][-1]["gap_bound"] == get(calls)["gap_bound"]
     some = get(calls, "/history?points=5")["points"]
     assert len(some) == 5 and some[0] == whole["points"][0] and some[-1] == whole["points"][-1]
     get(calls, "/history?points=1", 422)
@@ -285,8 +324,8 @@ def test_history(calls):
 def test_long_histories_are_thinned_and_take_several_looks(calls, monkeypatch):
     for i in range(60):
         post(calls, "add", {"arm": i % 2, "reward": 0.001 * i})
-    monkeypatch.setattr("lingape.live.views.KEPT", 16)
-    monkeypatch.setattr("lingape.live.views.PATIENCE", 0.002)
+    monkeypatch.setattr("lingape.live.history.KEPT", 16)
+    monkeypatch.setattr("lingape.live.service.shelf.PATIENCE", 0.002)
     for _ in range(1000):
         found = get(calls, "/history")
         if found["complete"]:
@@ -423,7 +462,7 @@ def test_the_shelf_keeps_few_open(url):
     for thread in threads:
         thread.join()
     assert len(shelf._slots) <= 2 and all(slot.users == 0 for slot in shelf._slots.values())
-    assert [line["pulls"] for line in shelf.summaries()] == [24] * 5
+    assert [line.pulls for line in shelf.summaries()] == [24] * 5
     shelf.close()
 
 
@@ -458,13 +497,54 @@ def test_a_server_streams_and_ends(url):
             elsewhere.add(1, 0.0)
         wait_for(lambda: '"pulls": 2' in " ".join(lines))
         data = json.loads([line for line in lines if line.startswith("data:")][-1][5:])
-        assert set(data) == {"sequence", "pulls", "margin", "settled"} and data["sequence"] == 3
+        assert data == calls.experiments()[0].to_dict() and data["event"] == 3
         assert "event: status" in lines
-        begun = time.monotonic()
-        server.end(signal.SIGTERM)
-        assert time.monotonic() - begun < 8
+        assert server.end(signal.SIGTERM) == 0
         reader.join(10)
         assert lines[-1] == "the end"
+
+
+@pytest.mark.parametrize("end", ["closing", "trouble"])
+def test_streams_share_their_looks(monkeypatch, end):
+    """However many follow an experiment, one looks at its log."""
+    monkeypatch.setattr("lingape.live.service.watch.LOOK", 0.001)
+    monkeypatch.setattr("lingape.live.service.watch.HEARTBEAT", 0.01)
+    state = {"now": 1, "looks": 0, "looking": 0, "most": 0, "over": False}
+
+    def look(name):
+        state["looks"] += 1
+        state["looking"] += 1
+        state["most"] = max(state["most"], state["looking"])
+        time.sleep(0.001)
+        state["looking"] -= 1
+        if state["over"] and end == "trouble":
+            raise StorageFailed("The disk is gone.")
+        return state["now"]
+
+    async def follow(watch, heard):
+        async for now in watch.follow("ads"):
+            heard.append(now)
+
+    async def until(condition):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+    async def play():
+        watch = Watch(look, lambda: state["over"] and end == "closing")
+        heard = ([], [], [])
+        tasks = [asyncio.create_task(follow(watch, one)) for one in heard]
+        await until(lambda: all(None in one for one in heard))  # they hear that it lives
+        assert watch.followers == 3
+        state["now"] = 2
+        await until(lambda: all(2 in one for one in heard))
+        state["over"] = True
+        await asyncio.gather(*tasks)
+        assert watch.followers == 0
+        return heard
+
+    for one in asyncio.run(asyncio.wait_for(play(), 60)):
+        assert [now for now in one if now is not None] == [1, 2]
+    assert state["most"] == 1
 
 
 def test_streams_end_when_clients_leave(url):
@@ -486,6 +566,37 @@ def test_streams_end_when_clients_leave(url):
         wait_for(lambda: len(os.listdir(place)) <= before + 2)
 
 
+def test_a_request_under_way_is_finished(url):
+    """SIGTERM comes between the head of a request and its body: it is answered, then all ends."""
+    body = b'{"arm": 0, "reward": 1.0}'
+    with Outpost(url) as server:
+        with lingape.Client(server.url) as client:
+            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(
+                b"POST /api/experiments/ads/add HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\nExpect: 100-continue\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(body)
+            )
+            assert b"100 Continue" in connection.recv(1000)
+            server.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: refuses(server.port))
+            connection.sendall(body)
+            answer = b""
+            while piece := connection.recv(1000):
+                answer += piece
+        assert answer.startswith(b"HTTP/1.1 200") and b'"pulls":1' in answer
+        assert server.wait() == 0
+
+
+def refuses(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return True
+    return False
+
+
 def test_several_processes_on_one_port(url):
     with Outpost(url, "--workers", 2) as server, lingape.Client(server.url) as client:
         experiment = client.create("ads", lingape.Problem(PROBLEM["arms"]))
@@ -500,7 +611,7 @@ def test_several_processes_on_one_port(url):
         for thread in threads:
             thread.join()
         assert experiment.status().pulls == 40
-        server.end()
+        assert server.end() == 0
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", server.port), timeout=1)
 
@@ -544,6 +655,6 @@ def test_servers_share_postgresql(postgres_url):
         assert get(one) == get(two) and get(one)["pulls"] == 12
         assert get(one, "/history") == get(two, "/history")
         lines = one.get("/api/experiments/ads/export").text.splitlines()
-        assert len(lines) == get(two)["sequence"]
+        assert len(lines) == get(two)["event"]
         missing = one.get("/api/experiments/none")
         assert missing.status_code == 404 and "postgres" not in missing.text

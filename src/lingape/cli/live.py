@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Client,
         Experiment,
         RemoteExperiment,
-        RemoteStatus,
         Status,
         Verification,
     )
@@ -121,7 +120,7 @@ def new(
         noise_scale = noise_scale_for(bounded=bounded, binary=binary)
     names, features = read_arms(arms)
     problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
-    status: Status | RemoteStatus
+    status: Status
     if _remote(url):
         with _client(url) as client:
             status = client.create(name, problem, explorer=explorer, seed=seed).status()

@@ -4,19 +4,22 @@ An append-only log of events is the truth, and everything else follows from it: 
 pull what, what it paid, and what is proven.
 """
 
-from .client import Client, RemoteArm, RemoteExperiment, RemoteStatus, RemoteSummary
+from .client import Client, RemoteExperiment
 from .crew import Failure, Outcome
 from .events import Added, Asked, Created, Event, Settled, Told, Voided
 from .experiment import Experiment
-from .model_check import ModelCheck, check_model
+from .history import Point
+from .listing import experiments
+from .model_check import ArmFit, ModelCheck, check_model
 from .noise import noise_scale_for
 from .replay import LogCertificate, Progress
-from .standing import Status
+from .standing import Standing, Status, Summary
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 __all__ = [
     "Added",
+    "ArmFit",
     "Asked",
     "Client",
     "Created",
@@ -26,18 +29,19 @@ __all__ = [
     "LogCertificate",
     "ModelCheck",
     "Outcome",
+    "Point",
     "Progress",
-    "RemoteArm",
     "RemoteExperiment",
-    "RemoteStatus",
-    "RemoteSummary",
     "Settled",
+    "Standing",
     "Status",
+    "Summary",
     "Ticket",
     "Told",
     "Verification",
     "Voided",
     "check_model",
+    "experiments",
     "noise_scale_for",
     "read_export",
     "verify",

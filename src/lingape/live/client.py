@@ -14,89 +14,30 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from .. import errors
-from ..certificate import Certificate
+from .. import __version__, errors
 from ..errors import Conflict, InvalidArgument, LingapeError, NotFound, StorageFailed
 from ..problem import Problem
 from .crew import Outcome, run_crew
-from .events import Event, from_data
+from .events import Created, Event, from_data
+from .history import Point, checked_points
+from .model_check import ModelCheck
 from .replay import LogCertificate, Progress
+from .standing import Status, Summary
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 PAGE = 1_000  # events in one request
 SOON = (429, 502, 503, 504)  # statuses after which the same may work in a moment
 SLOWEST = 5.0  # seconds between attempts, at most
+LOOK = 0.5  # seconds between looks at what moves
 
-
-@dataclass(frozen=True)
-class RemoteArm:
-    """An arm, and its estimated gap to the leader with an interval."""
-
-    arm: int
-    name: str
-    pulls: int
-    open: int  # tickets
-    mean: float | None  # None until there is an estimate
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class RemoteStatus:
-    """How an experiment on a server stands."""
-
-    name: str
-    explorer: str
-    pulls: int
-    settled: bool
-    leader: int | None
-    rival: int | None
-    margin: float | None  # B(t)
-    epsilon: float
-    delta: float
-    statement: str
-    open_tickets: int
-    overdue: int  # of these
-    voided: int
-    warnings: tuple[str, ...]
-    arms: tuple[RemoteArm, ...]  # at most 500, those that may be best first
-    arms_total: int
-    sequence: int  # number of the last event
-    hash: str  # of the log up to it
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.name}: {self.pulls} rewards for {self.arms_total} arms; "
-            f"{self.open_tickets - self.overdue} awaited, {self.overdue} overdue, "
-            f"{self.voided} voided.",
-            self.statement,
-            f"Log: {self.name}, event {self.sequence}, {self.hash}",
-        ]
-        return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class RemoteSummary:
-    """An experiment in a line."""
-
-    name: str
-    arms: int
-    pulls: int
-    open_tickets: int
-    settled: bool
-    leader: str | None
+T = TypeVar("T")
 
 
 class Client:
@@ -153,12 +94,11 @@ class Client:
 
     def health(self) -> dict[str, Any]:
         """Return what the server says about itself."""
-        found: dict[str, Any] = self._get("/api/health")
-        return found
+        return self._get("/api/health", dict[str, Any])
 
-    def experiments(self) -> list[RemoteSummary]:
-        """Return the experiments on the server."""
-        return [RemoteSummary(**line) for line in self._get("/api/experiments")["experiments"]]
+    def experiments(self) -> list[Summary]:
+        """Return the experiments on the server, each in a line."""
+        return self._get("/api/experiments", _summaries)
 
     def create(
         self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
@@ -170,31 +110,33 @@ class Client:
             "explorer": explorer,
             "seed": seed,
         }
-        self._post("/api/experiments", body)
+        self._post("/api/experiments", body, Status.from_dict)
         return RemoteExperiment(self, name)
 
     def experiment(self, name: str) -> "RemoteExperiment":
         """Return an experiment, whether or not there is one of that name."""
         return RemoteExperiment(self, name)
 
-    def _get(self, path: str) -> Any:
-        return self._read(self._request("GET", path))
+    def _get(self, path: str, made: Callable[[Any], T]) -> T:
+        return self._read(self._request("GET", path), made)
 
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
+    def _post(self, path: str, body: dict[str, Any], made: Callable[[Any], T]) -> T:
         try:
             text = json.dumps(body, allow_nan=False)
         except (TypeError, ValueError) as reason:
             raise InvalidArgument(
                 f"{reason}; what is sent must be finite numbers and texts."
-            ) from (reason)
-        return self._read(self._request("POST", path, text.encode()))
+            ) from reason
+        return self._read(self._request("POST", path, text.encode()), made)
 
-    def _read(self, answer: bytes) -> Any:
+    def _read(self, answer: bytes, made: Callable[[Any], T]) -> T:
+        """Return what is made of an answer in JSON."""
         try:
-            return json.loads(answer)
-        except ValueError as reason:
+            return made(json.loads(answer))
+        except (ValueError, KeyError, TypeError) as reason:
             raise StorageFailed(
-                f"{self.base_url} does not answer like a server of lingape ({reason})."
+                f"{self.base_url} does not answer like a server of lingape {__version__} "
+                f"({type(reason).__name__}: {reason}). Look at its URL and its version."
             ) from reason
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
@@ -266,7 +208,18 @@ class RemoteExperiment:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the client's connections; the next request opens another."""
         self.client.close()
+
+    @property
+    def problem(self) -> Problem:
+        """The question."""
+        (created,) = self.events(limit=1)
+        assert isinstance(created, Created)
+        return Problem(**created.problem)
 
     def ask(
         self,
@@ -278,55 +231,53 @@ class RemoteExperiment:
     ) -> list[Ticket]:
         """Return `n` arms to pull; see Experiment.ask. Without a key it makes one."""
         body = {"n": n, "worker": worker, "ttl": ttl, "key": key or _key()}
-        answer = self._post("ask", body)
-        return [
-            Ticket(**ticket | {"features": tuple(ticket["features"])})
-            for ticket in answer["tickets"]
-        ]
+        return self._post("ask", body, _tickets)
 
     def tell(self, ticket: str, reward: float) -> Progress:
         """Record the reward of a ticket; telling the same again changes nothing."""
-        return Progress(**self._post("tell", {"ticket": ticket, "reward": _plain(reward)}))
+        return self._post("tell", {"ticket": ticket, "reward": _plain(reward)}, _progress)
 
     def void(self, ticket: str, reason: str) -> Progress:
         """Record that a ticket will have no reward, for a reason other than the reward."""
-        return Progress(**self._post("void", {"ticket": ticket, "reason": reason}))
+        return self._post("void", {"ticket": ticket, "reason": reason}, _progress)
 
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for. Without a key it makes one."""
         body = {"arm": _plain(arm), "reward": _plain(reward), "key": key or _key()}
-        return Progress(**self._post("add", body))
+        return self._post("add", body, _progress)
 
-    def status(self) -> RemoteStatus:
-        """Return how the experiment stands."""
-        data = self._get("")
-        for who in ("leader", "rival"):
-            data[who] = None if data[who] is None else data[who]["arm"]
-        data["arms"] = tuple(RemoteArm(**arm) for arm in data["arms"])
-        data["warnings"] = tuple(data["warnings"])
-        return RemoteStatus(**{field.name: data[field.name] for field in fields(RemoteStatus)})
+    def status(self) -> Status:
+        """Return how the experiment stands, with the bound that also decides when to stop."""
+        return self._get("", Status.from_dict)
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now; once settled, always the same."""
-        data = self._get("/certificate")
-        values = {field.name: data[field.name] for field in fields(Certificate)}
-        values["gap_bound"] = np.inf if data["gap_bound"] is None else data["gap_bound"]
-        values["arms"], values["assumptions"] = tuple(data["arms"]), tuple(data["assumptions"])
-        log = {name: data[name] for name in ("experiment", "event", "digest")}
-        mark = str(LogCertificate(**values, **log))  # how the statement ends
-        return LogCertificate(**values, **log, statement=data["statement"].removesuffix(mark))
+        return self._get("/certificate", LogCertificate.from_dict)
+
+    def check(self) -> ModelCheck:
+        """Return whether rewards look as supposed: linear in the features, no noisier than R."""
+        return self.status().check
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
         found: list[Event] = []
         while limit is None or len(found) < limit:
             count = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = self._get(f"/events?after={after}&limit={count}")["events"]
+            page = self._get(f"/events?after={after}&limit={count}", lambda data: data["events"])
             found += [from_data(data, place=after + i) for i, data in enumerate(page, start=1)]
             after += len(page)
             if len(page) < count:
                 break
         return found
+
+    def history(self, points: int = 300) -> list[Point]:
+        """Return how B(t) fell, in at most so many points; the server replays the whole log."""
+        path = f"/history?points={checked_points(points)}"
+        while True:
+            found, complete = self._get(path, _history)
+            if complete:
+                return found
+            time.sleep(LOOK)
 
     def export(self, path: str | Path) -> int:
         """Write the log as JSON lines, each event with its hash; return how many."""
@@ -355,23 +306,41 @@ class RemoteExperiment:
             self, reward_fn, workers=workers, max_pulls=max_pulls, max_failures=max_failures
         )
 
-    def watch(self) -> Iterator[RemoteStatus]:
+    def watch(self) -> Iterator[Status]:
         """Yield the status now, and whenever it has moved, until it is settled."""
         seen = -1
         while True:
             now = self.status()
-            if now.sequence != seen:
-                seen = now.sequence
+            if now.event != seen:
+                seen = now.event
                 yield now
             if now.settled:
                 return
-            time.sleep(0.5)
+            time.sleep(LOOK)
 
-    def _get(self, what: str) -> Any:
-        return self.client._get(self._path + what)
+    def _get(self, what: str, made: Callable[[Any], T]) -> T:
+        return self.client._get(self._path + what, made)
 
-    def _post(self, what: str, body: dict[str, Any]) -> Any:
-        return self.client._post(f"{self._path}/{what}", body)
+    def _post(self, what: str, body: dict[str, Any], made: Callable[[Any], T]) -> T:
+        return self.client._post(f"{self._path}/{what}", body, made)
+
+
+def _summaries(data: Any) -> list[Summary]:
+    return [Summary.from_dict(line) for line in data["experiments"]]
+
+
+def _tickets(data: Any) -> list[Ticket]:
+    return [
+        Ticket(**ticket | {"features": tuple(ticket["features"])}) for ticket in data["tickets"]
+    ]
+
+
+def _progress(data: Any) -> Progress:
+    return Progress(data["pulls"], data["settled"])
+
+
+def _history(data: Any) -> tuple[list[Point], bool]:
+    return [Point(**point) for point in data["points"]], data["complete"]
 
 
 def _key() -> str:

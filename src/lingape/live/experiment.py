@@ -5,7 +5,6 @@ process keeps what the log amounts to (Replay) in memory and reads on before it 
 that any number of them can share an experiment.
 """
 
-import json
 import os
 import re
 import threading
@@ -25,7 +24,6 @@ from ..errors import (
     NotFound,
     StorageFailed,
 )
-from ..explorers import Contest
 from ..explorers.skeleton import checked_reward
 from ..problem import Problem
 from .crew import Outcome, run_crew
@@ -36,21 +34,21 @@ from .events import (
     Event,
     Told,
     Voided,
-    as_data,
     as_text,
     from_text,
     keyed,
     reference,
     rounded,
 )
+from .history import History, Point, checked_points
 from .model_check import ModelCheck, check_model
 from .replay import LogCertificate, Progress, Replay, make_explorer
-from .standing import Status
+from .standing import Status, status_of
 from .store import START, WAY_OUT, Head, Note, Store, View, check_link, open_store
 from .texts import checked_text
 from .tickets import TICKET, Ticket, checked_ttl, ticket_id, tickets_of
 from .turn import Turn
-from .verification import Verification, read_export, verify
+from .verification import Verification, export_line, read_export, verify
 
 EVERY = 500  # events between snapshots
 MOST = 1_000  # tickets in one ask
@@ -284,28 +282,7 @@ class Experiment:
         """Return how the experiment stands, with the bound that also decides when to stop."""
         now = _now(self._clock)
         with self.current() as replay:
-            pending = len(replay.pending(now))
-            certificate = replay.certificate()
-            contest: Contest | None = getattr(replay.explorer, "contest", None)
-            return Status(
-                name=self.name,
-                explorer=replay.created.explorer,
-                arms=len(replay.problem),
-                pulls=replay.told + replay.added,
-                pending=pending,
-                expired=len(replay.open) - pending,
-                voided=replay.voided,
-                settled=replay.settled is not None,
-                leader=None if contest is None else contest.leader,
-                rival=None if contest is None else contest.rival,
-                gap_bound=None if contest is None else contest.margin,
-                epsilon=replay.problem.epsilon,
-                delta=replay.problem.delta,
-                event=replay.head.seq,
-                digest=replay.head.digest,
-                certificate=certificate,
-                check=check_model(replay.problem, replay.tally),
-            )
+            return status_of(replay, now)
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now; once settled, always the same."""
@@ -324,14 +301,23 @@ class Experiment:
         self._store.sync()
         return [from_text(entry.text, place=entry.seq) for entry in entries]
 
+    def history(self, points: int = 300) -> list[Point]:
+        """Return how B(t) fell, in at most so many points; it replays the whole log."""
+        checked_points(points)
+        with self._store.view(self.name) as view:
+            entries = list(view.read())
+        self._store.sync()
+        history = History()
+        history.follow([entries])
+        return history.points(points)
+
     def export(self, path: str | Path) -> int:
         """Write the log as JSON lines, each event with its hash; return how many."""
         with self._store.view(self.name) as view:
             entries = list(view.read())
         with open(path, "x", encoding="ascii") as file:
             for entry in entries:
-                data = as_data(from_text(entry.text, place=entry.seq))
-                file.write(json.dumps(data | {"hash": entry.digest}) + "\n")
+                file.write(export_line(entry))
         return len(entries)
 
     @classmethod

@@ -11,27 +11,28 @@ proves nothing either.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..problem import Problem
 from .replay import Tally
 
 RARE = 1e-4
+MOST_ARMS = 500  # named in a check
 WAY_OUT = (
     "The certificate supposes that they do. What is always right is one feature per arm, "
     "Problem(numpy.eye(K)), which takes more pulls; features that tell these arms apart may do."
 )
 
 
-@dataclass(frozen=True)
-class ArmFit:
+class ArmFit(NamedTuple):
     """How far one arm's average lies from the linear fit."""
 
     arm: int
+    name: str
     pulls: int
     average: float
     fitted: float
@@ -42,8 +43,9 @@ class ArmFit:
 class ModelCheck:
     """Whether rewards look as supposed."""
 
-    arms: tuple[ArmFit, ...]  # pulled ones, worst fit first
+    arms: tuple[ArmFit, ...]  # pulled ones, worst fit first, at most 500
     linear_p: float | None  # chance of so bad a fit; None while any fit would do
+    noise_scale: float  # R, as stated
     noise: float | None  # standard deviation of rewards around their arm's average
     noise_p: float | None  # chance of so much noise, if it is R
     warnings: tuple[str, ...]
@@ -62,14 +64,26 @@ class ModelCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return asdict(self) | {"statement": str(self)}
+        return vars(self) | {
+            "arms": [fit._asdict() for fit in self.arms],
+            "warnings": list(self.warnings),
+            "statement": str(self),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return what `to_dict` wrote."""
+        values = {field.name: data[field.name] for field in fields(cls)}
+        values["arms"] = tuple(ArmFit(**fit) for fit in data["arms"])
+        values["warnings"] = tuple(data["warnings"])
+        return cls(**values)
 
 
 def check_model(problem: Problem, tally: Tally) -> ModelCheck:
     """Compare rewards with the linear model and with R."""
     pulled = np.flatnonzero(tally.counts)
     if not len(pulled):
-        return ModelCheck((), None, None, None, ())
+        return ModelCheck((), None, problem.noise_scale, None, None, ())
     counts, averages = tally.counts[pulled], tally.means[pulled]
     fitted, leverages, rank = _fit(problem.orthonormal[pulled], counts, averages)
     r = problem.noise_scale
@@ -86,11 +100,9 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
         squares = float(tally.squares.sum())
         noise = math.sqrt(squares / repeats)
         noise_p = chi_square_tail(squares / r / r, repeats)
-    order = np.argsort(-np.abs(z), kind="stable")
-    arms = tuple(
-        ArmFit(int(pulled[i]), int(counts[i]), float(averages[i]), float(fitted[i]), float(z[i]))
-        for i in order
-    )
+    worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]
+    rows = (values[worst].tolist() for values in (pulled, counts, averages, fitted, z))
+    arms = tuple(ArmFit(arm, problem.name(arm), *row) for arm, *row in zip(*rows, strict=True))
     warnings = []
     if noise_p is not None and noise_p < RARE:
         warnings.append(
@@ -99,24 +111,37 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
             "Start again with a larger noise_scale; for rewards in a range, noise_scale_for()."
         )
     if linear_p is not None and linear_p < RARE:
-        worst = ", ".join(problem.name(fit.arm) for fit in arms[:3])
+        names = ", ".join(fit.name for fit in arms[:3])
         warnings.append(
             "The arms' average rewards do not follow from their features within the stated noise; "
-            f"furthest off: {worst}. {WAY_OUT}"
+            f"furthest off: {names}. {WAY_OUT}"
         )
-    return ModelCheck(arms, linear_p, noise, noise_p, tuple(warnings))
+    return ModelCheck(arms, linear_p, r, noise, noise_p, tuple(warnings))
 
 
 def _fit(
-    features: FloatArray, counts: Any, averages: FloatArray
+    features: FloatArray, counts: IntArray, averages: FloatArray
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return the weighted least-squares fit to averages, its leverages, and its rank."""
     weights = np.sqrt(counts)
-    left, values, _ = np.linalg.svd(features * weights[:, None], full_matrices=False)
-    rank = int((values > 1e-10 * values[0]).sum())
-    left = left[:, :rank]
+    left = _basis(features * weights[:, None])
     fitted = left @ (left.T @ (averages * weights)) / weights
-    return fitted, np.einsum("kd,kd->k", left, left), rank
+    return fitted, np.einsum("kd,kd->k", left, left), left.shape[1]
+
+
+def _basis(rows: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the columns, for many rows much faster than by SVD.
+
+    The eigenvectors of RᵀR give one that is orthonormal up to rounding, which grows where columns
+    nearly depend on each other; then doing the same with that one leaves plain rounding.
+    """
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    kept = values > 1e-12 * values[-1]
+    basis: FloatArray = rows @ (vectors[:, kept] / np.sqrt(values[kept]))
+    if values[kept][0] < 1e-6 * values[-1]:
+        values, vectors = np.linalg.eigh(basis.T @ basis)
+        basis = basis @ (vectors / np.sqrt(values))
+    return basis
 
 
 def chi_square_tail(value: float, freedom: int) -> float:

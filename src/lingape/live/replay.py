@@ -7,7 +7,7 @@ import inspect
 import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -62,6 +62,18 @@ class LogCertificate(Certificate):
 
     def __str__(self) -> str:
         return f"{self.statement}\nLog: {self.experiment}, event {self.event}, {self.digest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data; an infinite gap bound becomes None."""
+        return super().to_dict() | {"statement": self.statement}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return what `to_dict` wrote."""
+        values = {field.name: data[field.name] for field in fields(cls)}
+        values["gap_bound"] = np.inf if data["gap_bound"] is None else data["gap_bound"]
+        values["arms"], values["assumptions"] = tuple(data["arms"]), tuple(data["assumptions"])
+        return cls(**values)
 
 
 class Tally:
@@ -170,17 +182,9 @@ class Replay:
             head = Head(self.settled.seq, self.settled_digest)
         else:
             data, head = self.proof().to_dict(), self.head
+        log = {"experiment": self.created.name, "event": head.seq, "digest": head.digest}
         try:
-            values = {field.name: data[field.name] for field in fields(Certificate)}
-            values["gap_bound"] = np.inf if data["gap_bound"] is None else data["gap_bound"]
-            values["arms"], values["assumptions"] = tuple(data["arms"]), tuple(data["assumptions"])
-            return LogCertificate(
-                **values,
-                statement=data["statement"],
-                experiment=self.created.name,
-                event=head.seq,
-                digest=head.digest,
-            )
+            return LogCertificate.from_dict(data | log)
         except (KeyError, TypeError) as reason:
             raise damaged(head.seq, f"its certificate lacks {reason}") from reason
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -44,8 +45,9 @@ def loopback(host: str) -> bool:
 def serve(service: Service, *, ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; call `ready` with the URL once requests are taken."""
     try:
-        from .gate import check_tokens
-        from .server import create_app  # noqa: F401
+        import uvicorn  # noqa: F401
+
+        from .service.gate import check_tokens
     except ImportError as reason:
         raise MissingExtra(
             f"The service needs {reason.name}: pip install 'lingape[server]'."
@@ -57,6 +59,9 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
             "token for writing. Pass --write-token-file or set LINGAPE_WRITE_TOKEN, or serve on "
             "127.0.0.1."
         )
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn ends in order, and then lets the signal have its way: without an error.
+        signal.signal(signal.SIGTERM, _leave)
     open_store(service.url, create=True).close()  # say now what is wrong with it
     with _listening(service) as listener:
         host = f"[{service.host}]" if ":" in service.host else service.host
@@ -89,7 +94,7 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
     """Serve in this process, until a signal or until the parent is gone."""
     import uvicorn
 
-    from .server import LOOPBACK, create_app
+    from .service import LOOPBACK, create_app
 
     app = create_app(
         service.url,
@@ -146,3 +151,7 @@ def _supervise(service: Service, listener: socket.socket) -> None:
             process.kill()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _leave(*_: object) -> None:
+    sys.exit(0)

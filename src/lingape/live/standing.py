@@ -1,45 +1,181 @@
-"""How an experiment stands."""
+"""How an experiment stands: in a line, in full, and arm by arm.
 
-from dataclasses import asdict, dataclass
-from typing import Any
+The words are the same in Python, over HTTP and in the shell.
+"""
 
-from .model_check import ModelCheck
-from .replay import LogCertificate
+from collections import Counter
+from dataclasses import dataclass, fields
+from math import inf, isfinite
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..explorers import Contest
+from ..explorers.gaps import half_widths
+from ..explorers.skeleton import GapExplorer
+from .model_check import ModelCheck, check_model
+from .replay import LogCertificate, Replay
+
+MOST_ARMS = 500  # in a status
+
+
+class Standing(NamedTuple):
+    """How an arm stands: its pulls, and how much better than the leader it is."""
+
+    arm: int
+    name: str
+    pulls: int
+    pending: int
+    overdue: int
+    gap: float | None  # estimated mean minus the leader's; None until arms can be compared
+    low: float | None  # it is at least this,
+    high: float | None  # and at most this
 
 
 @dataclass(frozen=True)
-class Status:
-    """How an experiment stands."""
+class Summary:
+    """How an experiment stands, in a line."""
 
     name: str
     explorer: str
-    arms: int
+    arms: int  # how many there are
     pulls: int  # rewards, of tickets and added
     pending: int  # tickets whose reward is awaited
-    expired: int  # tickets past their deadline; their rewards are welcome still
-    voided: int
+    overdue: int  # tickets past their deadline; their rewards are welcome still
+    voided: int  # tickets that will have no reward
     settled: bool
-    leader: int | None  # None until arms can be compared
+    answer: int | None  # the arm that the certificate names, once settled
+    answer_name: str | None
+    leader: int | None  # the arm that looks best now; None until arms can be compared
+    leader_name: str | None
     rival: int | None  # the arm that may still beat it by most
-    gap_bound: float | None  # B(t), by how much at most
+    rival_name: str | None
+    gap_bound: float | None  # B(t): by how much at most; None while nothing is proven
     epsilon: float
     delta: float
     event: int  # number of the last event
     digest: str  # hash of the log up to it
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return what `to_dict` wrote."""
+        return cls(**{field.name: data[field.name] for field in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Status(Summary):
+    """How an experiment stands, what is proven, and how each arm compares."""
+
     certificate: LogCertificate
     check: ModelCheck
+    standings: tuple[Standing, ...]  # at most 500 arms, those that may still be best first
 
     def __str__(self) -> str:
         lines = [
             f"{self.name}: {self.pulls} rewards for {self.arms} arms; {self.pending} awaited, "
-            f"{self.expired} overdue, {self.voided} voided.",
+            f"{self.overdue} overdue, {self.voided} voided.",
             str(self.certificate),
         ]
         return "\n".join(lines + [f"Warning: {warning}" for warning in self.check.warnings])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return asdict(self) | {
+        return super().to_dict() | {
             "certificate": self.certificate.to_dict(),
             "check": self.check.to_dict(),
+            "standings": [standing._asdict() for standing in self.standings],
         }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return what `to_dict` wrote."""
+        parts = {
+            "certificate": LogCertificate.from_dict(data["certificate"]),
+            "check": ModelCheck.from_dict(data["check"]),
+            "standings": tuple(Standing(**standing) for standing in data["standings"]),
+        }
+        return super().from_dict(data | parts)
+
+
+def status_of(replay: Replay, now: float) -> Status:
+    """Return how an experiment stands, at a time on the clock."""
+    return Status(
+        **vars(summary_of(replay, now)),
+        certificate=replay.certificate(),
+        check=check_model(replay.problem, replay.tally),
+        standings=_standings(replay, now),
+    )
+
+
+def summary_of(replay: Replay, now: float) -> Summary:
+    """Return how an experiment stands in a line, at a time on the clock."""
+    problem, contest = replay.problem, contest_in(replay)
+    pending = len(replay.pending(now))
+    answer = None if replay.settled is None else replay.certificate()
+    return Summary(
+        name=replay.created.name,
+        explorer=replay.created.explorer,
+        arms=len(problem),
+        pulls=replay.told + replay.added,
+        pending=pending,
+        overdue=len(replay.open) - pending,
+        voided=replay.voided,
+        settled=replay.settled is not None,
+        answer=None if answer is None else answer.arm,
+        answer_name=None if answer is None else answer.name,
+        leader=None if contest is None else contest.leader,
+        leader_name=None if contest is None else problem.name(contest.leader),
+        rival=None if contest is None else contest.rival,
+        rival_name=None if contest is None else problem.name(contest.rival),
+        gap_bound=None if contest is None else gap_bound_of(contest),
+        epsilon=problem.epsilon,
+        delta=problem.delta,
+        event=replay.head.seq,
+        digest=replay.head.digest,
+    )
+
+
+def valid_until(replay: Replay, now: float) -> float:
+    """Return when a pending ticket will be overdue next: till then only events change anything."""
+    deadlines = (ticket.deadline for ticket in replay.open.values() if ticket.awaited(now))
+    return min((deadline for deadline in deadlines if deadline is not None), default=inf)
+
+
+def contest_in(replay: Replay) -> Contest | None:
+    """Return the closest contest, or None while there is none."""
+    return getattr(replay.explorer, "contest", None)
+
+
+def gap_bound_of(contest: Contest) -> float | None:
+    """Return how much better than the leader the best arm may be, as a certificate says it."""
+    return max(0.0, contest.margin) if isfinite(contest.margin) else None
+
+
+def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
+    problem, explorer, contest = replay.problem, replay.explorer, contest_in(replay)
+    gaps = low = high = np.full(len(problem), np.nan)
+    if contest is not None and isinstance(explorer, GapExplorer):
+        gaps = explorer.estimate.means - explorer.estimate.means[contest.leader]
+        widths = half_widths(explorer, contest.leader)
+        low, high = gaps - widths, gaps + widths
+    chosen = np.argsort(-np.where(problem.can_answer, high, -np.inf), kind="stable")[:MOST_ARMS]
+    if contest is not None and contest.leader not in chosen:
+        chosen[-1] = contest.leader
+    pending = Counter(replay.pending(now))
+    waiting = Counter(ticket.arm for ticket in replay.open.values())
+    pulls = replay.tally.counts[chosen].tolist()
+    ends = ([_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high))
+    return tuple(
+        Standing(
+            arm, problem.name(arm), count, pending[arm], waiting[arm] - pending[arm], *interval
+        )
+        for arm, count, *interval in zip(chosen.tolist(), pulls, *ends, strict=True)
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..certificate import Certificate
 from ..errors import InvalidState, LingapeError
-from .events import Created, Event, Settled, as_text, damaged, from_data, from_text
+from .events import Created, Event, Settled, as_data, as_text, damaged, from_data, from_text
 from .replay import LogCertificate, Replay
 from .store import START, Entry, Head, check_link
 
@@ -102,6 +102,12 @@ def _agree(stored: dict[str, Any], found: Certificate, slack: float, replay: Rep
     if bound is None or margin is None:
         return bound is margin
     return bool(abs(bound - margin) <= slack)
+
+
+def export_line(entry: Entry) -> str:
+    """Return an entry as a line of an export: the event as JSON, with its hash."""
+    data = as_data(from_text(entry.text, place=entry.seq))
+    return json.dumps(data | {"hash": entry.digest}) + "\n"
 
 
 def read_export(path: str | Path) -> Iterator[Entry]:

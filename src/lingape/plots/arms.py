@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..errors import InvalidArgument
 from ..explorers import Explorer, XYOracle
-from ..explorers.by_arm import ByArmExplorer
+from ..explorers.gaps import half_widths
 from ..explorers.skeleton import GapExplorer
 from ..problem import Problem
 from ..runs import Ending
@@ -211,7 +211,7 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
         raise InvalidArgument(
             f"intervals needs an explorer with one estimate and one bound; got {name}."
         )
-    problem, estimate, bound = explorer.problem, explorer.estimate, explorer.bound
+    problem, estimate = explorer.problem, explorer.estimate
     if explorer.contest is None:
         phases = hasattr(explorer, "phase")
         raise InvalidArgument(
@@ -224,12 +224,7 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
     leader = explorer.contest.leader
     truth = isinstance(explorer, XYOracle) and explorer.test == "true"
     means = explorer.truth if truth else estimate.means  # type: ignore[attr-defined]
-    if isinstance(explorer, ByArmExplorer):  # intervals on single arms, laid end to end
-        own = np.sqrt(estimate.variances) * explorer.bound.radius(problem, estimate)
-        widths = np.where(problem.twins == problem.twins[leader], 0.0, own + own[leader])
-    else:
-        widths = bound.widths(problem, estimate, leader)
-    return means - means[leader], widths, leader, truth
+    return means - means[leader], half_widths(explorer, leader), leader, truth
 
 
 def _rest(upper: float, arms: int) -> str:

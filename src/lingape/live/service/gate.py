@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from fastapi import HTTPException
 
-from ..errors import InvalidArgument
+from ...errors import InvalidArgument
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

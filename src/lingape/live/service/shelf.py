@@ -6,18 +6,29 @@ be damaged, or to be another one, is opened anew by whoever comes next.
 """
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from ..errors import Conflict, InvalidState, NotFound
-from ..problem import Problem
-from .events import as_data, from_text
-from .experiment import Experiment
-from .store import Entry, Head, open_store
-from .views import Data, History, progress, summary
+from ...errors import Conflict, InvalidState, NotFound
+from ...problem import Problem
+from ..events import as_data, from_text
+from ..experiment import Experiment
+from ..history import History
+from ..standing import Summary, summary_of, valid_until
+from ..store import Entry, Head, open_store
 
 PAGE = 1_000  # events read at once
+PATIENCE = 1.0  # seconds of replaying for one look at a history
+
+
+class _Known(NamedTuple):
+    """A summary, and until when only events can change it."""
+
+    summary: Summary
+    until: float
 
 
 class _Slot:
@@ -44,7 +55,7 @@ class Shelf:
         self.where = self._store.url  # for messages
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()  # used longest ago first
-        self._summaries: dict[str, tuple[Head, Data]] = {}
+        self._known: dict[str, _Known] = {}
 
     def close(self) -> None:
         """Let go of the database."""
@@ -110,18 +121,23 @@ class Shelf:
             )
         Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
 
-    def summaries(self) -> list[Data]:
-        """Return each experiment in a line; what has not moved since last time costs little."""
-        found = []
-        for name in self._store.experiments():
-            head = self.head(name)
-            known = self._summaries.get(name)
-            if known is None or known[0] != head:
-                with self.use(name) as experiment:
-                    known = summary(experiment)
-                self._summaries[name] = known
-            found.append(known[1])
-        return found
+    def summaries(self) -> list[Summary]:
+        """Return each experiment in a line."""
+        return [self.summary(name) for name in self._store.experiments()]
+
+    def summary(self, name: str) -> Summary:
+        """Return an experiment in a line; of one that has not moved, that costs little."""
+        head, now = self.head(name), time.time()
+        known = self._known.get(name)
+        if (
+            known is None
+            or now >= known.until
+            or head != (known.summary.event, known.summary.digest)
+        ):
+            with self.use(name) as experiment, experiment.current() as replay:
+                known = _Known(summary_of(replay, now), valid_until(replay, now))
+            self._known[name] = known
+        return known.summary
 
     def head(self, name: str) -> Head:
         """Return how far a log goes, or raise NotFound."""
@@ -134,24 +150,21 @@ class Shelf:
             )
         return head
 
-    def moved(self, name: str, since: int) -> Data | None:
-        """Return how an experiment stands, or None if nothing happened since event `since`."""
-        if self.head(name).seq == since:
-            return None
-        with self.use(name) as experiment:
-            return progress(experiment)
-
-    def history(self, name: str, points: int) -> Data:
-        """Return how B(t) went."""
+    def history(self, name: str, points: int) -> dict[str, Any]:
+        """Return how B(t) went, as far as there is time to read."""
         with self._slot(name) as slot:
             self._opened(name, slot)
             with slot.remembering:
                 history = slot.history or History()
-                history.follow(self._pages(name, history.seq))
+                history.follow(self._pages(name, history.event), patience=PATIENCE)
                 slot.history = history
-                return history.to_dict(points)
+                return {
+                    "points": [point._asdict() for point in history.points(points)],
+                    "event": history.event,
+                    "complete": history.complete,
+                }
 
-    def events(self, name: str, after: int, limit: int) -> list[Data]:
+    def events(self, name: str, after: int, limit: int) -> list[dict[str, Any]]:
         """Return events as data, oldest first."""
         self.head(name)
         return [

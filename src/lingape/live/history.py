@@ -1,0 +1,85 @@
+"""How B(t) fell: an experiment's past, from a replay of its own."""
+
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .events import Added, Created, Told, damaged, from_text
+from .replay import Replay
+from .standing import contest_in, gap_bound_of
+from .store import Entry
+
+KEPT = 2_048  # points, while reading
+
+
+class Point(NamedTuple):
+    """Who led after so many rewards, and what was proven."""
+
+    pulls: int
+    leader: int
+    rival: int
+    gap_bound: float | None  # B(t); None while nothing is proven
+
+
+class History:
+    """B(t) over time, as far as the log was read; it can be read on as the log grows."""
+
+    def __init__(self) -> None:
+        self.event = 0  # the last one read
+        self.complete = True  # nothing is known to come after it
+        self._replay: Replay | None = None
+        self._points: list[Point] = []
+        self._last: Point | None = None
+        self._every = 1  # rewards between points kept
+
+    def follow(self, pages: Iterable[Iterable[Entry]], *, patience: float = np.inf) -> None:
+        """Read on, for so many seconds: a long log with many arms takes minutes to replay."""
+        end = time.monotonic() + patience
+        self.complete = False
+        for page in pages:
+            for entry in page:
+                if time.monotonic() > end:
+                    return
+                self._apply(entry)
+                self.event = entry.seq
+        self.complete = True
+
+    def _apply(self, entry: Entry) -> None:
+        event = from_text(entry.text, place=entry.seq)
+        if self._replay is None:
+            if not isinstance(event, Created):
+                raise damaged(1, "a log begins with its creation")
+            self._replay = Replay(event, entry.digest)
+            return
+        self._replay.apply(event, entry.digest)
+        contest = contest_in(self._replay)
+        if contest is None or not isinstance(event, Told | Added):
+            return
+        pulls = self._replay.progress.pulls
+        self._last = Point(pulls, contest.leader, contest.rival, gap_bound_of(contest))
+        if pulls % self._every == 0 or not self._points:
+            self._points.append(self._last)
+        if len(self._points) > KEPT:
+            self._every *= 2
+            first, rest = self._points[0], self._points[1:]
+            self._points = [first, *(point for point in rest if point.pulls % self._every == 0)]
+
+    def points(self, most: int) -> list[Point]:
+        """Return at most so many points, the first and the last among them."""
+        points = list(self._points)
+        if self._last is not None and points[-1] is not self._last:
+            points.append(self._last)
+        if len(points) > most:
+            chosen = np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
+            points = [points[i] for i in chosen]
+        return points
+
+
+def checked_points(points: int) -> int:
+    """Return how many points to show, or raise InvalidArgument."""
+    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
+        raise InvalidArgument(f"points must be a whole number from 2; got {points!r}.")
+    return points

@@ -1,0 +1,78 @@
+"""What went wrong, as a status and a sentence."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from ...errors import (
+    Conflict,
+    ExplorationOver,
+    InvalidState,
+    LingapeError,
+    NotFound,
+    StorageFailed,
+)
+from .answers import as_json
+
+
+def handle_failures(app: FastAPI, where: str) -> None:
+    """Make every failure a sentence.
+
+    where: the database, which is nobody else's business and left out.
+    """
+
+    async def refused(request: Request, error: Exception) -> Response:
+        sentence = str(error).replace(where, "the database")
+        status = _status(error)
+        headers = {"retry-after": "1"} if status == 503 else None
+        return as_json({"error": sentence, "kind": type(error).__name__}, status, headers)
+
+    app.add_exception_handler(LingapeError, refused)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _other)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def _status(error: Exception) -> int:
+    match error:
+        case NotFound():
+            return 404
+        case Conflict() | ExplorationOver():
+            return 409
+        case StorageFailed() | InvalidState():
+            return 503
+        case _:
+            return 422
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        sentence = f"The body must be JSON; {first['ctx']['error']} at {first['loc'][-1]}."
+        return as_json({"error": sentence, "kind": "InvalidArgument"}, 400)
+    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    got = "" if first["type"] == "missing" else f"; got {_glimpse(first.get('input'))}"
+    sentence = f"{place}: {first['msg']}{got}. /openapi.json says what fits."
+    return as_json({"error": sentence, "kind": "InvalidArgument"}, 422)
+
+
+async def _other(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405 and request.url.path == "/api/experiments":
+        headers["allow"] = "GET, POST"  # two routes; Starlette names the first
+    return as_json({"error": str(error.detail)}, error.status_code, headers)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    sentence = "The server made a mistake; its log says which. Please report it."
+    return as_json({"error": sentence}, 500)
+
+
+def _glimpse(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,17 @@
+"""How much a server takes on."""
+
+from dataclasses import dataclass
+
+from ..experiment import MOST
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a server takes on; what is beyond is refused with a sentence."""
+
+    request: int = 16 * 1024 * 1024  # bytes
+    arms: int = 20_000
+    features: int = 1_000
+    tickets: int = MOST  # in one ask
+    experiments: int = 1_000
+    streams: int = 200  # open at once
