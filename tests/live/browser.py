@@ -152,6 +152,7 @@ def picture(folder: Path) -> None:
         server.play("subject-lines", [0.1, 0.2, 0.15, 0.12], pulls=40, noise=0.5)
         server.play("prompts", means, pulls=700, noise=0.4)
         server.post("/prompts/ask", {"n": 4, "worker": "gpu-2", "ttl": "6h"})
+        server.post("/prompts/ask", {"n": 1, "worker": "gpu-3", "ttl": 0.1})  # soon overdue
         with chromium() as browser:
             shoot(browser, server, folder / "dashboard-running.png", 1000, 1150, "light")
             shoot(browser, server, folder / "dashboard-phone.png", 360, 740, "light")

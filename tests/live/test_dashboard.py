@@ -83,7 +83,7 @@ def test_the_page_moves_with_rewards_until_the_certificate_appears(server, visit
     server.play("moves", MEANS, pulls=6)
     sees(page, ".facts", "6")
     sees(page, ".headline", "green leads blue; a rival may still be better by up to")
-    sees(page, "#margin figcaption", "6 pulls")
+    sees(page, "#bound figcaption", "6 pulls")
     assert page.get_by_role("row", name="green leader").count() == 2  # intervals, pulls
     assert not page.locator("#certificate.good").count()
     (ticket,) = server.post("/moves/ask", {})["tickets"]
@@ -96,12 +96,12 @@ def test_the_page_moves_with_rewards_until_the_certificate_appears(server, visit
     panel = page.locator("#certificate.good").inner_text()
     assert proof["statement"].split("\n")[0] in panel
     assert all(assumption in panel for assumption in proof["assumptions"])
-    assert proof["hash"] in panel
+    assert proof["digest"] in panel
     sees(page, "#announcer", "Settled: green is the answer.")
     assert page.evaluate("window.same")  # it was never loaded again
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save the log").click()
-    assert len(saved.value.path().read_text().splitlines()) == proof["sequence"]
+    assert len(saved.value.path().read_text().splitlines()) == proof["event"]
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +116,46 @@ def doubtful(server):
 
 def test_later_rewards_change_no_verdict_on_the_page(doubtful, visit):
     page = visit(doubtful, "doubtful")
-    assert doubtful.get("/api/experiments/doubtful")["leader"]["name"] == "red"
+    assert doubtful.get("/api/experiments/doubtful")["leader_name"] == "red"
     sees(page, ".headline", "Settled: green is the answer.")
     sees(page, "#check.bad", "vary")
+    page.goto(f"{doubtful.url}/#/")
+    page.get_by_role("row", name="doubtful").get_by_text("green").wait_for()
+
+
+def test_doubts_about_the_model_are_shown_with_what_to_do(doubtful, visit):
+    page = visit(doubtful, "doubtful")
+    sees(page, ".headline", "the rewards contradict what that supposes")
+    assert page.locator(".headline.good, #certificate.good").count() == 0
+    assert page.get_by_role("heading", name="What to do").is_visible()
+    assert page.locator("#check .fits").is_hidden()  # one feature per arm: any averages fit
+    sees(page, "#check", "any averages fit")
+    # It stands before the curve.
+    order = page.locator("main > section").evaluate_all("parts => parts.map((part) => part.id)")
+    assert order.index("check") < order.index("bound")
+
+
+def test_the_model_check_shows_how_far_off_arms_are(crowd, visit):
+    page = visit(crowd, "crowd")
+    check = crowd.get("/api/experiments/crowd")["check"]
+    rows = page.locator("#check .fits tbody tr")
+    sees(page, "#check", "The rewards do not contradict")
+    assert rows.locator("th").all_inner_texts() == [fit["name"] for fit in check["arms"][:8]]
+    off = float(rows.first.locator("td.off").inner_text().replace("−", "-"))
+    assert off == pytest.approx(check["arms"][0]["z"], abs=0.06)
+    sees(page, "#check .note", "Arms that fit better are not shown.")
+
+
+def test_overdue_tickets_are_told_from_pending_ones(server, visit):
+    server.create("late", EYE, names=NAMES, noise_scale=0.3)
+    server.post("/late/ask", {"n": 2, "ttl": "1d"})
+    server.post("/late/ask", {"n": 3, "ttl": 1})
+    page = visit(server, "late")
+    sees(page, ".facts > div", "pending2")
+    sees(page, ".facts > div", "overdue3")  # without an event: the time was over
+    sees(page, ".facts > div", "voided0")
+    for kind, count in (("pending", 2), ("overdue", 3)):
+        assert sum(map(int, page.locator(f"#pulls td.{kind}").all_inner_texts())) == count
 
 
 def test_names_are_text_whatever_is_in_them(server, visit):
@@ -165,7 +202,7 @@ def test_of_many_arms_thirty_are_shown_and_the_rest_told_of(crowd, visit):
 def test_older_events_are_loaded_on_request(crowd, visit):
     page = visit(crowd, "crowd")
     rows = page.locator("#log tbody tr")
-    events = crowd.get("/api/experiments/crowd")["sequence"]
+    events = crowd.get("/api/experiments/crowd")["event"]
     sees(page, "#log tbody", str(events))
     assert rows.count() == 100
     page.get_by_role("button", name="Load older").click()
@@ -184,7 +221,7 @@ def test_nothing_scrolls_sideways(crowd, visit, width):
     page.goto(f"{crowd.url}/#/crowd")
     sees(page, "#gaps .note", "not shown")
     page.get_by_text("The curve as a table").click()
-    sees(page, "#margin tbody", "70")
+    sees(page, "#bound tbody", "70")
     assert sideways(page) == 0
     assert page.locator("svg.chart").bounding_box()["width"] <= width
 

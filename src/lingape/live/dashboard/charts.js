@@ -55,21 +55,21 @@ function heightScale(values, epsilon, logarithmic) {
 /**
  * Return B(t) over the pulls as a picture, `width` pixels wide.
  *
- * points: {pulls, margin}, in order, with margins that are numbers.
+ * points: {pulls, gap_bound}, in order, with bounds that are numbers.
  */
-export function marginChart(points, epsilon, { width, logarithmic, title, description }) {
+export function boundChart(points, epsilon, { width, logarithmic, title, description }) {
   const picture = svg(
     "svg",
     {
       class: "chart",
       role: "img",
-      "aria-labelledby": "margin-title margin-description",
+      "aria-labelledby": "bound-chart-title bound-chart-description",
       width,
       height: HEIGHT,
       viewBox: `0 0 ${width} ${HEIGHT}`,
     },
-    svg("title", { id: "margin-title" }, title),
-    svg("desc", { id: "margin-description" }, description),
+    svg("title", { id: "bound-chart-title" }, title),
+    svg("desc", { id: "bound-chart-description" }, description),
   );
   const right = width - EDGE.right;
   const bottom = HEIGHT - EDGE.bottom;
@@ -77,7 +77,7 @@ export function marginChart(points, epsilon, { width, logarithmic, title, descri
   const most = Math.max(last.pulls, 1);
   const x = (pulls) => EDGE.left + ((right - EDGE.left) * pulls) / most;
   const { place: y, marks } = heightScale(
-    points.map((point) => point.margin),
+    points.map((point) => point.gap_bound),
     epsilon,
     logarithmic,
   );
@@ -97,9 +97,8 @@ export function marginChart(points, epsilon, { width, logarithmic, title, descri
     svg("line", { class: "axis", x1: EDGE.left, x2: right, y1: bottom, y2: bottom }),
     svg("text", { class: "tick middle", x: (EDGE.left + right) / 2, y: HEIGHT - 3 }, "pulls"),
   );
-  const path = points
-    .map((point, i) => `${i ? "L" : "M"}${x(point.pulls).toFixed(1)} ${y(point.margin).toFixed(1)}`)
-    .join("");
+  const spot = (point) => `${x(point.pulls).toFixed(1)} ${y(point.gap_bound).toFixed(1)}`;
+  const path = `M${points.map(spot).join("L")}`;
   const under = `${path}L${x(last.pulls)} ${bottom}L${x(points[0].pulls)} ${bottom}Z`;
   picture.append(
     svg("path", { class: "under", d: under }),
@@ -116,13 +115,13 @@ export function marginChart(points, epsilon, { width, logarithmic, title, descri
       ),
     );
   }
-  picture.append(svg("circle", { class: "now", cx: x(last.pulls), cy: y(last.margin), r: 4.5 }));
+  picture.append(svg("circle", { class: "now", cx: x(last.pulls), cy: y(last.gap_bound), r: 4.5 }));
   return picture;
 }
 
 /** Return the scale on which the intervals of arms are drawn, in percent of the width. */
 export function gapScale(arms, epsilon) {
-  const known = arms.filter((arm) => Number.isFinite(arm.mean));
+  const known = arms.filter((arm) => Number.isFinite(arm.gap));
   const ends = known.flatMap((arm) => [arm.low, arm.high]).filter(Number.isFinite);
   const low = Math.min(0, ...ends);
   const high = Math.max(0, epsilon, ...ends);
@@ -152,14 +151,14 @@ export function intervalPicture(arm, epsilon, { place }) {
       upright(arm.high, over, 6, 16),
     );
   }
-  if (Number.isFinite(arm.mean)) {
-    picture.append(svg("circle", { class: "mean", cx: at(place(arm.mean)), cy: 11, r: 4 }));
+  if (Number.isFinite(arm.gap)) {
+    picture.append(svg("circle", { class: "mean", cx: at(place(arm.gap)), cy: 11, r: 4 }));
   }
   return picture;
 }
 
-/** Return the axis of the intervals. */
-export function intervalAxis({ place, marks }) {
+/** Return the axis of the pictures in a table. */
+export function tableAxis({ place, marks }) {
   const picture = svg("svg", { class: "interval", "aria-hidden": "true", height: 18 });
   for (const value of marks) {
     const x = at(place(value));
@@ -168,13 +167,43 @@ export function intervalAxis({ place, marks }) {
   return picture;
 }
 
-/** Return a bar of rewards and, after it, open tickets, as parts of `most`. */
-export function bar(pulls, open, most) {
+/** Return a bar of an arm's rewards and, after them, its tickets, as parts of `most`. */
+export function bar({ pulls, pending, overdue }, most) {
   const part = (value) => (100 * value) / Math.max(most, 1);
+  const piece = (name, from, value) =>
+    svg("rect", { class: name, x: at(part(from)), y: 0, width: at(part(value)), height: 12 });
   return svg(
     "svg",
     { class: "bar", "aria-hidden": "true", height: 12 },
-    svg("rect", { class: "pulls", x: 0, y: 0, width: at(part(pulls)), height: 12 }),
-    svg("rect", { class: "open", x: at(part(pulls)), y: 0, width: at(part(open)), height: 12 }),
+    piece("pulls", 0, pulls),
+    pending > 0 ? piece("pending", pulls, pending) : null,
+    overdue > 0 ? piece("overdue", pulls + pending, overdue) : null,
+  );
+}
+
+/** Return the scale on which residuals are drawn: 0 in the middle, at least 4 to each side. */
+export function fitScale(fits) {
+  const end = Math.max(4, ...fits.map((fit) => Math.abs(fit.z)));
+  return {
+    place: (value) => 50 + (44 * value) / end,
+    marks: ticks(-end, end, 4),
+  };
+}
+
+/** Return how far off an arm is: a bar from 0. */
+export function fitPicture({ z }, { place }) {
+  const start = place(Math.min(z, 0));
+  const line = { x1: at(place(0)), x2: at(place(0)), y1: 0, y2: 22 };
+  return svg(
+    "svg",
+    { class: "interval", "aria-hidden": "true", height: 22 },
+    svg("rect", {
+      class: Math.abs(z) > 4 ? "off far" : "off",
+      x: at(start),
+      y: 6,
+      width: at(place(Math.max(z, 0)) - start),
+      height: 10,
+    }),
+    svg("line", { class: "zero", ...line }),
   );
 }

@@ -50,7 +50,7 @@ export function many(value, one, more = `${one}s`) {
 /** Return 1 - δ as a percentage. */
 export function confidence(delta) {
   const percent = String(Number((100 * (1 - delta)).toPrecision(10)));
-  return percent === "100" ? `1 − ${delta}` : `${percent} %`;
+  return percent === "100" ? `1 − ${delta}` : `${percent}\u00a0%`;
 }
 
 /** Return text that fits a line of its own. */
@@ -61,5 +61,5 @@ export function shortened(text, most = 80) {
 
 /** Return an arm's name; of thousands of arms, only the foremost come with theirs. */
 export function armName(status, arm) {
-  return status.arms.find((known) => known.arm === arm)?.name ?? `arm ${arm}`;
+  return status.standings.find((known) => known.arm === arm)?.name ?? `arm ${arm}`;
 }

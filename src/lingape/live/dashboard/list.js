@@ -10,6 +10,7 @@ function state(experiment) {
 }
 
 function row(experiment) {
+  const best = experiment.answer_name ?? experiment.leader_name;
   const cell = (label, ...content) =>
     el("td", { role: "cell", "data-label": label }, ...content);
   return el(
@@ -21,9 +22,10 @@ function row(experiment) {
       el("a", { href: `#/${encodeURIComponent(experiment.name)}` }, experiment.name),
     ),
     cell("State", state(experiment)),
-    cell("Leader", experiment.leader === null ? "none yet" : shortened(experiment.leader)),
+    cell("Answer or leader", shortened(best === null ? "none yet" : best)),
     cell("Pulls", count(experiment.pulls)),
-    cell("Open tickets", count(experiment.open_tickets)),
+    cell("Pending", count(experiment.pending)),
+    cell("Overdue", count(experiment.overdue)),
     cell("Arms", count(experiment.arms)),
   );
 }
@@ -38,8 +40,17 @@ function empty() {
   );
 }
 
+const HEADINGS = [
+  "Experiment",
+  "State",
+  "Answer or leader",
+  "Pulls",
+  "Pending",
+  "Overdue",
+  "Arms",
+];
+
 export async function showList(page) {
-  const headings = ["Experiment", "State", "Leader", "Pulls", "Open tickets", "Arms"];
   const body = el("tbody", { role: "rowgroup" });
   const table = el(
     "table",
@@ -51,7 +62,7 @@ export async function showList(page) {
       el(
         "tr",
         { role: "row" },
-        ...headings.map((name) => el("th", { scope: "col", role: "columnheader" }, name)),
+        ...HEADINGS.map((name) => el("th", { scope: "col", role: "columnheader" }, name)),
       ),
     ),
     body,

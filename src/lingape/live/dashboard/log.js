@@ -117,8 +117,8 @@ export function showLog(page, name) {
     node,
     async update(status) {
       known = status;
-      const after = Math.max(last, status.sequence - PAGE);
-      if (status.sequence > last) {
+      const after = Math.max(last, status.event - PAGE);
+      if (status.event > last) {
         const { events } = await page.get(at(name, `/events?after=${after}&limit=${PAGE}`));
         if (after > last) {
           body.replaceChildren(); // too much happened at once: begin again with the newest

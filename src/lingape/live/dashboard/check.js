@@ -1,0 +1,102 @@
+// The model check: do rewards look as the certificate supposes?
+
+import { fitPicture, fitScale, tableAxis } from "./charts.js";
+import { count, el, number, say, shortened } from "./dom.js";
+import { cell, columns, section } from "./panels.js";
+
+const SHOWN = 8; // arms in the table
+const CALM = "That is no proof of them: data can only contradict assumptions.";
+const ADVICE =
+  "Do not rely on the certificate before this is explained. If a few arms stand out below, look " +
+  "at how they were measured. If many do, the features miss something: begin again with features " +
+  "that tell these arms apart, or with one feature per arm. Rewards that were measured well need " +
+  "not be measured again: save the log, and add them to the new experiment.";
+
+function byChance(p) {
+  if (p < 1e-4) return "in fewer than 1 of 10,000 cases";
+  return p > 0.995 ? "in nearly all cases" : `in ${number(100 * p)}\u00a0% of cases`;
+}
+
+function findings({ linear_p, noise, noise_p, noise_scale }) {
+  const rows = {
+    "Linear in the features": linear_p === null
+      ? "nothing to compare: with no more arms pulled than features, any averages fit"
+      : `averages so far off the model come by chance ${byChance(linear_p)}`,
+    "Noise of an arm’s rewards": noise === null
+      ? `nothing to compare: no arm was pulled twice (${number(noise_scale)} stated)`
+      : `${number(noise)} seen, ${number(noise_scale)} stated; so much comes by chance ` +
+        byChance(noise_p),
+  };
+  return Object.entries(rows).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]);
+}
+
+function row(fit, scale) {
+  return el(
+    "tr",
+    { role: "row" },
+    el("th", { scope: "row", role: "rowheader" }, shortened(fit.name)),
+    cell("numbers pulled", count(fit.pulls)),
+    cell("numbers average", number(fit.average)),
+    cell("numbers fitted", number(fit.fitted)),
+    cell("numbers off", `${fit.z > 0 ? "+" : ""}${fit.z.toFixed(1).replace("-", "−")}`),
+    cell("picture", fitPicture(fit, scale)),
+  );
+}
+
+/** Whether rewards look as supposed, and how far off each arm is. */
+export function checkPart() {
+  const verdict = el("div", {});
+  const list = el("dl", { class: "findings" });
+  const body = el("tbody", { role: "rowgroup" });
+  const head = columns("Arm", "Pulls", "Average", "Fitted", "Off by", "Picture");
+  const axis = head.querySelector("th:last-child");
+  axis.classList.add("picture");
+  const table = el(
+    "table",
+    { class: "fits", role: "table" },
+    el(
+      "caption",
+      {},
+      "Average reward and what the linear model says, worst fit first. Off by: the difference in " +
+        "standard deviations; beyond 4 is rare by chance.",
+    ),
+    head,
+    body,
+  );
+  const note = el("p", { class: "note" });
+  const node = section("check", "Model check", verdict, list, table, note);
+  let before = null;
+  return {
+    node,
+    update({ check, pulls }) {
+      const doubtful = check.warnings.length > 0;
+      node.classList.toggle("bad", doubtful);
+      const now = JSON.stringify([check.warnings, check.statement, pulls > 0]);
+      if (now !== before) {
+        before = now; // so that selections rest
+        verdict.replaceChildren(
+          ...(doubtful
+            ? [
+                el("ul", { class: "warnings" }, ...check.warnings.map((one) => el("li", {}, one))),
+                el("h3", {}, "What to do"),
+                el("p", { class: "advice" }, ADVICE),
+              ]
+            : [el("p", {}, `${check.statement} `, pulls > 0 ? CALM : null)]),
+        );
+      }
+      list.hidden = pulls === 0;
+      list.replaceChildren(...findings(check));
+      table.hidden = check.linear_p === null;
+      if (table.hidden) {
+        say(note, "");
+        return;
+      }
+      const shown = check.arms.slice(0, SHOWN);
+      const scale = fitScale(shown);
+      axis.replaceChildren(el("span", { class: "hidden" }, "Picture"), tableAxis(scale));
+      body.replaceChildren(...shown.map((fit) => row(fit, scale)));
+      const rest = check.arms.length - shown.length;
+      say(note, rest > 0 ? "Arms that fit better are not shown." : "");
+    },
+  };
+}
