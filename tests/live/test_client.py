@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import select
 import socket
 import threading
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from crew import problem, pull
 from outpost import Outpost
+from tamper import change as tamper
 
 from lingape import Client, Experiment, Problem
 from lingape.cli import main
@@ -18,6 +20,7 @@ from lingape.errors import (
     ExplorationOver,
     InvalidArgument,
     InvalidProblem,
+    InvalidState,
     NotFound,
     StorageFailed,
 )
@@ -169,10 +172,8 @@ class Flaky:
                         b"Connection: close\r\n\r\n"
                     )
                     continue
-                if trick == "strange":
-                    client.sendall(
-                        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
-                    )
+                if trick == "hang up":
+                    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
                     continue
                 if trick == "busy":
                     client.sendall(
@@ -230,7 +231,7 @@ def test_retries_are_safe(server, name):
             with pytest.raises(InvalidArgument, match="status 400"):
                 remote.ask()  # what is wrong stays wrong: no retry
             assert proxy.tricks == ["never reached"]
-            proxy.tricks = ["strange"]
+            proxy.tricks = ["hang up"]
             with pytest.raises(StorageFailed, match="does not answer like a server of lingape"):
                 remote.status()
             proxy.tricks = ["drop"] * 3
@@ -239,6 +240,34 @@ def test_retries_are_safe(server, name):
                 impatient.ask()
     finally:
         proxy.close()
+
+
+def test_a_server_that_hung_up_is_called_again(server):
+    """Servers close connections that are idle; that costs the next request nothing."""
+    proxy = Flaky(server.port)
+    try:
+        with Client(proxy.url, retries=0) as client:
+            for _ in range(3):
+                proxy.tricks = ["hang up"]
+                with pytest.raises(StorageFailed, match="does not answer like"):
+                    client.experiments()
+                (idle,) = client._idle
+                assert idle.sock is not None
+                assert select.select([idle.sock], [], [], 30)[0]  # its end has come
+            assert client.health()["status"] == "ok"
+    finally:
+        proxy.close()
+
+
+def test_a_damaged_log_is_told_of(url):
+    with Outpost(url) as server, Client(server.url) as client:
+        client.create("ads", EASY)
+        client.create("other", EASY)
+        tamper(url, "UPDATE logs SET seq = 7 WHERE name = 'other'")
+        for place in (url, server.url):
+            with pytest.raises(InvalidState, match="'other' is damaged"):
+                experiments(place)
+        assert client.experiment("ads").status().pulls == 0
 
 
 def test_threads_share_a_client(client, name):

@@ -14,6 +14,7 @@ import time
 
 import pytest
 from outpost import Outpost, TestClient
+from tamper import change as tamper
 
 import lingape
 from lingape.errors import InvalidArgument, StorageFailed
@@ -252,7 +253,7 @@ def test_experiments_that_cannot_be(url, change):
     with serving(url, limits=Limits(arms=20, features=10)) as client:
         answer = sent(client, "/api/experiments", NEW | change)
         assert answer.status_code == 422 and answer.json()["error"]
-        assert client.get("/api/experiments").json() == {"experiments": []}
+        assert client.get("/api/experiments").json() == {"experiments": [], "unreadable": []}
 
 
 def test_huge_rewards_are_answered(calls):
@@ -377,8 +378,8 @@ def test_the_page_loads_nothing_from_elsewhere(calls):
     assert answer.headers["x-content-type-options"] == "nosniff"
     page = calls.get("/")
     assert page.status_code == 200 and "default-src 'self'" in str(page.headers)
-    assert calls.get("/static/../server.py").status_code == 404
-    assert calls.get("/static/%2e%2e/server.py").status_code == 404
+    assert calls.get("/static/../serving.py").status_code == 404
+    assert calls.get("/static/%2e%2e/serving.py").status_code == 404
 
 
 def test_tokens(url):
@@ -444,6 +445,15 @@ def test_a_copy_that_was_restored_is_opened_again(url, calls, tmp_path):
     assert get(calls)["pulls"] == 0
 
 
+def test_one_damaged_log_does_not_hide_the_others(url, calls):
+    calls.post("/api/experiments", json=NEW | {"name": "other"})
+    tamper(url, "UPDATE logs SET seq = 7 WHERE name = 'other'")
+    found = calls.get("/api/experiments").json()
+    assert [line["name"] for line in found["experiments"]] == ["ads"]
+    (damaged,) = found["unreadable"]
+    assert damaged["name"] == "other" and "damaged" in damaged["error"]
+
+
 def test_the_shelf_keeps_few_open(url):
     shelf = Shelf(url, most=2)
     problem = lingape.Problem(PROBLEM["arms"])
@@ -462,7 +472,7 @@ def test_the_shelf_keeps_few_open(url):
     for thread in threads:
         thread.join()
     assert len(shelf._slots) <= 2 and all(slot.users == 0 for slot in shelf._slots.values())
-    assert [line.pulls for line in shelf.summaries()] == [24] * 5
+    assert [shelf.summary(name).pulls for name in shelf.names()] == [24] * 5
     shelf.close()
 
 

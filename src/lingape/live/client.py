@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import random
+import selectors
 import ssl
 import tempfile
 import threading
@@ -21,7 +22,14 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from .. import __version__, errors
-from ..errors import Conflict, InvalidArgument, LingapeError, NotFound, StorageFailed
+from ..errors import (
+    Conflict,
+    InvalidArgument,
+    InvalidState,
+    LingapeError,
+    NotFound,
+    StorageFailed,
+)
 from ..problem import Problem
 from .crew import Outcome, run_crew
 from .events import Created, Event, from_data
@@ -98,7 +106,10 @@ class Client:
 
     def experiments(self) -> list[Summary]:
         """Return the experiments on the server, each in a line."""
-        return self._get("/api/experiments", _summaries)
+        found, damaged = self._get("/api/experiments", _summaries)
+        if damaged:
+            raise InvalidState(damaged[0])
+        return found
 
     def create(
         self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
@@ -190,9 +201,14 @@ class Client:
         if self._process != os.getpid():  # after a fork the other side uses these
             self._lock, self._process = threading.Lock(), os.getpid()
             self._idle = []
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
+        while True:
+            with self._lock:
+                if not self._idle:
+                    break
+                connection = self._idle.pop()
+            if not _ended(connection):
+                return connection
+            connection.close()
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         return kind(self._host, self._port, timeout=self._timeout)
 
@@ -325,8 +341,9 @@ class RemoteExperiment:
         return self.client._post(f"{self._path}/{what}", body, made)
 
 
-def _summaries(data: Any) -> list[Summary]:
-    return [Summary.from_dict(line) for line in data["experiments"]]
+def _summaries(data: Any) -> tuple[list[Summary], list[str]]:
+    lines = [Summary.from_dict(line) for line in data["experiments"]]
+    return lines, [log["error"] for log in data["unreadable"]]
 
 
 def _tickets(data: Any) -> list[Ticket]:
@@ -341,6 +358,15 @@ def _progress(data: Any) -> Progress:
 
 def _history(data: Any) -> tuple[list[Point], bool]:
     return [Point(**point) for point in data["points"]], data["complete"]
+
+
+def _ended(connection: http.client.HTTPConnection) -> bool:
+    """Whether the server has hung up on a connection that was kept open for the next request."""
+    if connection.sock is None:
+        return False  # it opens another by itself
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))  # nothing was asked, so all there can be is its end
 
 
 def _key() -> str:

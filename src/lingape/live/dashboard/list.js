@@ -30,6 +30,10 @@ function row(experiment) {
   );
 }
 
+function damaged({ name, error }) {
+  return el("p", { class: "error" }, `${name} cannot be read. ${error}`);
+}
+
 function empty() {
   return el(
     "div",
@@ -70,13 +74,14 @@ export async function showList(page) {
   const place = el("div", {});
   let before = "";
   const refresh = async () => {
-    const { experiments } = await page.get("experiments");
-    const now = JSON.stringify(experiments);
+    const { experiments, unreadable } = await page.get("experiments");
+    const now = JSON.stringify([experiments, unreadable]);
     if (now === before) return;
     before = now;
     const focused = document.activeElement?.getAttribute("href");
     body.replaceChildren(...experiments.map(row));
-    place.replaceChildren(experiments.length ? table : empty());
+    const none = !experiments.length && !unreadable.length;
+    place.replaceChildren(none ? empty() : table, ...unreadable.map(damaged));
     for (const link of body.querySelectorAll("a")) {
       if (link.getAttribute("href") === focused) link.focus(); // its row is a new one
     }

@@ -43,8 +43,16 @@ class Summary(BaseModel):
     digest: str = Field(description="The hash of the log up to it.")
 
 
+class Unreadable(BaseModel):
+    """An experiment whose log is damaged, or of another version."""
+
+    name: str
+    error: str
+
+
 class Summaries(BaseModel):
     experiments: list[Summary]
+    unreadable: list[Unreadable]
 
 
 class Certificate(BaseModel):

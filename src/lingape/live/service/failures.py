@@ -21,19 +21,24 @@ from .answers import as_json
 def handle_failures(app: FastAPI, where: str) -> None:
     """Make every failure a sentence.
 
-    where: the database, which is nobody else's business and left out.
+    where: the database, for `sentence`.
     """
 
     async def refused(request: Request, error: Exception) -> Response:
-        sentence = str(error).replace(where, "the database")
         status = _status(error)
         headers = {"retry-after": "1"} if status == 503 else None
-        return as_json({"error": sentence, "kind": type(error).__name__}, status, headers)
+        data = {"error": sentence(error, where), "kind": type(error).__name__}
+        return as_json(data, status, headers)
 
     app.add_exception_handler(LingapeError, refused)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Exception, _unforeseen)
+
+
+def sentence(error: Exception, where: str) -> str:
+    """Return what an exception says, without where the database is: that is nobody's business."""
+    return str(error).replace(where, "the database")
 
 
 def _status(error: Exception) -> int:
@@ -52,12 +57,12 @@ async def _unreadable(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        sentence = f"The body must be JSON; {first['ctx']['error']} at {first['loc'][-1]}."
-        return as_json({"error": sentence, "kind": "InvalidArgument"}, 400)
+        said = f"The body must be JSON; {first['ctx']['error']} at {first['loc'][-1]}."
+        return as_json({"error": said, "kind": "InvalidArgument"}, 400)
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     got = "" if first["type"] == "missing" else f"; got {_glimpse(first.get('input'))}"
-    sentence = f"{place}: {first['msg']}{got}. /openapi.json says what fits."
-    return as_json({"error": sentence, "kind": "InvalidArgument"}, 422)
+    said = f"{place}: {first['msg']}{got}. /openapi.json says what fits."
+    return as_json({"error": said, "kind": "InvalidArgument"}, 422)
 
 
 async def _other(request: Request, error: Exception) -> Response:
@@ -69,8 +74,9 @@ async def _other(request: Request, error: Exception) -> Response:
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
-    sentence = "The server made a mistake; its log says which. Please report it."
-    return as_json({"error": sentence}, 500)
+    return as_json(
+        {"error": "The server made a mistake; its log says which. Please report it."}, 500
+    )
 
 
 def _glimpse(value: Any) -> str:

@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ... import __version__
+from ...errors import InvalidState
 from ..verification import export_line
 from . import answers as out
 from .answers import answers, as_json, streams
 from .bodies import AddBody, After, AskBody, Key, Limit, Name, NewBody, Points, TellBody, VoidBody
+from .failures import sentence
 from .limits import Limits
 from .shelf import Shelf
 from .watch import Watch
@@ -49,8 +52,15 @@ class Routes:
         return as_json({"status": "ok", "version": __version__})
 
     def experiments(self) -> Response:
-        """List the experiments."""
-        return as_json({"experiments": [line.to_dict() for line in self._shelf.summaries()]})
+        """List the experiments; those whose log is damaged come apart."""
+        lines, unreadable = [], []
+        for name in self._shelf.names():
+            try:
+                lines.append(self._shelf.summary(name).to_dict())
+            except InvalidState as reason:
+                error = sentence(reason, self._shelf.where)
+                unreadable.append({"name": name, "error": error})
+        return as_json({"experiments": lines, "unreadable": unreadable})
 
     def create(self, body: NewBody) -> Response:
         """Begin an experiment; if it is there with the same settings, nothing happens."""
@@ -126,11 +136,12 @@ class Routes:
             )
 
         async def moves() -> AsyncIterator[bytes]:
-            async for now in self._watch.follow(name):
-                if now is None:
-                    yield b": nothing new\n\n"
-                else:
-                    data = json.dumps(now.to_dict())
-                    yield f"id: {now.event}\nevent: status\ndata: {data}\n\n".encode()
+            async with aclosing(self._watch.follow(name)) as looks:
+                async for now in looks:
+                    if now is None:
+                        yield b": nothing new\n\n"
+                    else:
+                        data = json.dumps(now.to_dict())
+                        yield f"id: {now.event}\nevent: status\ndata: {data}\n\n".encode()
 
         return StreamingResponse(moves(), media_type="text/event-stream")

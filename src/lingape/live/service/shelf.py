@@ -121,9 +121,9 @@ class Shelf:
             )
         Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
 
-    def summaries(self) -> list[Summary]:
-        """Return each experiment in a line."""
-        return [self.summary(name) for name in self._store.experiments()]
+    def names(self) -> list[str]:
+        """Return the names of all experiments."""
+        return self._store.experiments()
 
     def summary(self, name: str) -> Summary:
         """Return an experiment in a line; of one that has not moved, that costs little."""

@@ -1,7 +1,7 @@
 """Streams: who follows an experiment hears when it moves."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 from starlette.concurrency import run_in_threadpool
 
@@ -39,7 +39,7 @@ class Watch:
         self._tasks: set[asyncio.Task[None]] = set()  # the loop keeps no hold of them
         self.followers = 0
 
-    async def follow(self, name: str) -> AsyncIterator[Summary | None]:
+    async def follow(self, name: str) -> AsyncGenerator[Summary | None, None]:
         """Yield how an experiment stands, now and when it moves; None after long silence."""
         topic = self._topics.get(name) or self._begin(name)
         topic.followers += 1
