@@ -8,7 +8,7 @@ from crew import ARMS, THETA
 from scipy import stats
 
 from lingape import Experiment, LinGapE, Problem
-from lingape.live import check_model
+from lingape.live import ModelCheck, check_model
 from lingape.live.model_check import chi_square_tail
 from lingape.live.replay import Tally
 
@@ -57,6 +57,37 @@ def test_the_statistic_is_that_of_weighted_least_squares():
         assert fit.z == pytest.approx((averages[fit.arm] - x @ theta) / spread)
     assert check.noise == pytest.approx(np.sqrt(tally.squares.sum() / (83 - 6)))
     assert check.noise_p == pytest.approx(stats.chi2.sf(tally.squares.sum(), 83 - 6))
+
+
+def test_directions_that_were_hardly_pulled():
+    """Fits and leverages are those of the singular value decomposition, also where it is thin."""
+    rng = np.random.default_rng(3)
+    arms = rng.normal(size=(40, 4))
+    arms[:30, 3] *= 1e-5  # only the others, which were not pulled, tell of this direction
+    tally = tallied((arms @ [1.0, 0.0, -1.0, 0.5])[:30], 1.0, 600)
+    grown = Tally(40)
+    for name, values in vars(tally).items():
+        getattr(grown, name)[:30] = values
+    grown.counts[:5] = [1, 10, 10**3, 10**5, 10**6]
+    problem = Problem(arms)
+    w = np.sqrt(grown.counts[:30])
+    left = np.linalg.svd(problem.orthonormal[:30] * w[:, None], full_matrices=False)[0]
+    fitted = left @ (left.T @ (grown.means[:30] * w)) / w
+    leverages = (left**2).sum(axis=1)
+    check = check_model(problem, grown)
+    for fit in check.arms:
+        assert fit.fitted == pytest.approx(fitted[fit.arm], abs=1e-7)
+        spread = np.sqrt((1 - leverages[fit.arm]) / grown.counts[fit.arm])
+        assert fit.z == pytest.approx((fit.average - fitted[fit.arm]) / spread, rel=1e-4, abs=1e-4)
+
+
+def test_of_many_arms_the_worst_are_named():
+    means = np.zeros(600)
+    means[555] = 50.0
+    arms = np.random.default_rng(0).normal(size=(600, 3))
+    check = check_model(Problem(arms), tallied(means, 1.0, 1200))
+    assert len(check.arms) == 500 and check.arms[0].arm == 555 and check.arms[0].name == "arm 555"
+    assert ModelCheck.from_dict(json.loads(json.dumps(check.to_dict()))) == check
 
 
 def test_rewards_that_are_not_linear():

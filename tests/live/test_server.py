@@ -576,8 +576,9 @@ def test_streams_end_when_clients_leave(url):
         wait_for(lambda: len(os.listdir(place)) <= before + 2)
 
 
-def test_a_request_under_way_is_finished(url):
-    """SIGTERM comes between the head of a request and its body: it is answered, then all ends."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_under_way_is_finished(url, number):
+    """The signal comes between head and body of a request: that is answered, then all ends."""
     body = b'{"arm": 0, "reward": 1.0}'
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
@@ -589,7 +590,7 @@ def test_a_request_under_way_is_finished(url):
                 b"Content-Length: %d\r\n\r\n" % len(body)
             )
             assert b"100 Continue" in connection.recv(1000)
-            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(number)
             wait_for(lambda: refuses(server.port))
             connection.sendall(body)
             answer = b""

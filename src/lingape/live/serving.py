@@ -8,7 +8,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 
@@ -59,17 +60,27 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
             "token for writing. Pass --write-token-file or set LINGAPE_WRITE_TOKEN, or serve on "
             "127.0.0.1."
         )
-    if threading.current_thread() is threading.main_thread():
-        # uvicorn ends in order, and then lets the signal have its way: without an error.
-        signal.signal(signal.SIGTERM, _leave)
     open_store(service.url, create=True).close()  # say now what is wrong with it
-    with _listening(service) as listener:
+    with _ending_well(), _listening(service) as listener:
         host = f"[{service.host}]" if ":" in service.host else service.host
         ready(f"http://{host}:{listener.getsockname()[1]}")
         if service.workers == 1:
             _serve(service, listener, None)
         else:
             _supervise(service, listener)
+
+
+@contextmanager
+def _ending_well() -> Iterator[None]:
+    """Make SIGTERM end the process with status 0: uvicorn ends in order, then raises it again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _listening(service: Service) -> socket.socket:
@@ -151,7 +162,3 @@ def _supervise(service: Service, listener: socket.socket) -> None:
             process.kill()
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _leave(*_: object) -> None:
-    sys.exit(0)

@@ -1,0 +1,95 @@
+"""How an experiment stands, for every explorer that can serve."""
+
+import json
+
+import numpy as np
+import pytest
+from crew import ARMS, THETA, pull
+
+from lingape import Experiment, Problem
+from lingape.errors import InvalidArgument
+from lingape.explorers import EXPLORERS
+from lingape.live import Status, experiments
+from lingape.live.replay import make_explorer
+
+PROBLEM = Problem(ARMS, norm_bound=2.0)
+
+
+def serves(explorer):
+    try:
+        make_explorer(explorer, PROBLEM, 0)
+    except InvalidArgument:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("explorer", [*filter(serves, EXPLORERS), "lin-gifa(m=2)"])
+def test_intervals_are_those_by_which_the_explorer_stops(url, explorer):
+    rng = np.random.default_rng(1)
+    with Experiment.open(url, "ads", create=PROBLEM, explorer=explorer) as experiment:
+        for _ in range(30):
+            (ticket,) = experiment.ask()
+            experiment.tell(ticket.id, float(ARMS[ticket.arm] @ THETA + rng.normal()))
+        status = experiment.status()
+        assert not status.settled and status.answer is None
+        assert sorted(standing.arm for standing in status.standings) == list(range(6))
+        assert sum(standing.pulls for standing in status.standings) == status.pulls == 30
+        data = json.loads(json.dumps(status.to_dict(), allow_nan=False))
+        assert Status.from_dict(data) == status
+        if status.leader is None:  # it compares arms at the end of a phase
+            assert all(standing.gap is None for standing in status.standings)
+            return
+        standings = {standing.arm: standing for standing in status.standings}
+        assert standings[status.leader][-3:] == (0.0, 0.0, 0.0)
+        assert standings[status.rival].name == status.rival_name
+        assert max(0.0, standings[status.rival].high) == pytest.approx(status.gap_bound)
+        assert all(one.low <= one.gap <= one.high for one in status.standings)
+        if "m=2" not in explorer:
+            ends = [one.high for one in status.standings]
+            assert ends == sorted(ends, reverse=True)
+            assert max(ends) == pytest.approx(status.gap_bound)
+
+
+def test_arms_that_cannot_be_the_answer_come_last(url):
+    problem = Problem(ARMS, answers=[0, 1, 2])
+    with Experiment.open(url, "ads", create=problem) as experiment:
+        for arm in (0, 1, 2, 3, 4, 5) * 2:
+            experiment.add(arm, pull(arm))
+        assert {one.arm for one in experiment.status().standings[:3]} == {0, 1, 2}
+
+
+def test_tickets_arm_by_arm(url, clock):
+    with Experiment.open(url, "ads", create=Problem(ARMS), clock=clock) as experiment:
+        late = experiment.ask(2, ttl=60)
+        experiment.ask(3, ttl=None)
+        clock.now += 61
+        standings = {one.arm: one for one in experiment.status().standings}
+        for ticket in late:
+            assert standings[ticket.arm].overdue == [one.arm for one in late].count(ticket.arm)
+        assert sum(one.pending for one in standings.values()) == 3
+        assert experiment.status().overdue == 2
+
+
+def test_a_list_of_experiments(url):
+    for name in ("b", "a"):
+        Experiment.open(url, name, create=Problem(ARMS)).close()
+    with Experiment.open(url, "a") as experiment:
+        experiment.add(0, 1.0)
+        lines = experiments(url)
+        assert [(line.name, line.pulls) for line in lines] == [("a", 1), ("b", 0)]
+        assert lines[0].to_dict().items() <= experiment.status().to_dict().items()
+
+
+def test_history(url):
+    with Experiment.open(url, "ads", create=Problem(ARMS)) as experiment:
+        assert experiment.history() == []
+        for i in range(40):
+            experiment.add(i % 6, pull(i % 6))
+        points = experiment.history()
+        assert [point.pulls for point in points] == list(range(6, 41))
+        now = experiment.status()
+        assert points[-1] == (40, now.leader, now.rival, now.gap_bound)
+        assert experiment.history(2) == [points[0], points[-1]]
+        for wrong in (1, True, 2.0, "many"):
+            with pytest.raises(InvalidArgument, match="whole number from 2"):
+                experiment.history(wrong)
