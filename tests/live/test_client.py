@@ -312,6 +312,9 @@ def test_the_shell(server, name, tmp_path):
     assert "No arm is better than blue" in call("certificate")
     assert "No arm is better than blue" in call("ask", code=3)
     assert "The log is whole" in call("verify")
+    for command in ("status", "certificate", "verify"):  # the same of the file
+        assert call(command, "--json") == call(command, "--json", place=server.database)
+        assert call(command) == call(command, place=server.database)
     path = tmp_path / "run.jsonl"
     assert call("export", path) == f"{path}: 6 events\n"
     assert "as http://HOST:PORT" in call("status", code=1, place="http://")
