@@ -488,7 +488,7 @@ def stream(url, lines, name="ads"):
     connection.close()
 
 
-def wait_for(condition, seconds=15):
+def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -510,7 +510,7 @@ def test_a_server_streams_and_ends(url):
         assert data == calls.experiments()[0].to_dict() and data["event"] == 3
         assert "event: status" in lines
         assert server.end(signal.SIGTERM) == 0
-        reader.join(10)
+        reader.join(60)
         assert lines[-1] == "the end"
 
 
