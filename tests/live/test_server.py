@@ -19,9 +19,9 @@ from tamper import change as tamper
 import lingape
 from lingape.errors import InvalidArgument, StorageFailed
 from lingape.live import Experiment, Status, read_export, verify
-from lingape.live.service import Limits, answers, create_app
-from lingape.live.service.shelf import Shelf
-from lingape.live.service.watch import Watch
+from lingape.live.server import Limits, answers, create_app
+from lingape.live.server.shelf import Shelf
+from lingape.live.server.watch import Watch
 from lingape.live.serving import Service, serve
 
 PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise_scale": 0.1}
@@ -326,7 +326,7 @@ def test_long_histories_are_thinned_and_take_several_looks(calls, monkeypatch):
     for i in range(60):
         post(calls, "add", {"arm": i % 2, "reward": 0.001 * i})
     monkeypatch.setattr("lingape.live.history.KEPT", 16)
-    monkeypatch.setattr("lingape.live.service.shelf.PATIENCE", 0.002)
+    monkeypatch.setattr("lingape.live.server.shelf.PATIENCE", 0.002)
     for _ in range(1000):
         found = get(calls, "/history")
         if found["complete"]:
@@ -517,8 +517,8 @@ def test_a_server_streams_and_ends(url):
 @pytest.mark.parametrize("end", ["closing", "trouble"])
 def test_streams_share_their_looks(monkeypatch, end):
     """However many follow an experiment, one looks at its log."""
-    monkeypatch.setattr("lingape.live.service.watch.LOOK", 0.001)
-    monkeypatch.setattr("lingape.live.service.watch.HEARTBEAT", 0.01)
+    monkeypatch.setattr("lingape.live.server.watch.LOOK", 0.001)
+    monkeypatch.setattr("lingape.live.server.watch.HEARTBEAT", 0.01)
     state = {"now": 1, "looks": 0, "looking": 0, "most": 0, "over": False}
 
     def look(name):

@@ -48,7 +48,7 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
     try:
         import uvicorn  # noqa: F401
 
-        from .service.gate import check_tokens
+        from .server.gate import check_tokens
     except ImportError as reason:
         raise MissingExtra(
             f"The service needs {reason.name}: pip install 'lingape[server]'."
@@ -105,7 +105,7 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
     """Serve in this process, until a signal or until the parent is gone."""
     import uvicorn
 
-    from .service import LOOPBACK, create_app
+    from .server import LOOPBACK, create_app
 
     app = create_app(
         service.url,
