@@ -97,6 +97,8 @@ def _welcome(url: str, service: "Service") -> str:
         access = "Clients need the token, also to look."
     else:
         access = "Clients need the token for writing, or the one for reading to look."
+    if service.host in ("0.0.0.0", "::"):
+        access = f"From elsewhere, this machine's name stands for {service.host}. {access}"
     return (
         f"Serving experiments at {url}\n"
         f"- to watch them, open it in a browser;\n"
