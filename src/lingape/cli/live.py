@@ -128,12 +128,12 @@ def new(
     scale = rewards_from(noise_scale, bounded, binary).scale
     names, features = read_arms(arms)
     problem = Problem(features, names=names, noise_scale=scale, epsilon=epsilon, delta=delta)
-    begun: Experiment | RemoteExperiment
     if _remote(url):
-        begun = _client(url).create(name, problem, explorer=explorer, seed=seed)
+        with _client(url) as client:
+            client.create(name, problem, explorer=explorer, seed=seed)
     else:
-        begun = Experiment.open(url, name, create=problem, explorer=explorer, seed=seed)
-    with begun:
+        Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
+    with open_experiment(url, name) as begun:
         status = begun.status()
     say(status.to_dict() if json else f"{name}: {len(problem)} arms, {status.pulls} rewards.")
 
