@@ -1,10 +1,12 @@
-"""What other readings of the paper's settings would change: rows 3, 4 and 25 of ERRATA.md."""
+"""What other readings of the paper's settings would change: rows 3, 4, 13 and 25 of ERRATA.md."""
 
 import math
 from collections.abc import Iterable
 from typing import Any
 
-from lingape import Instance, Study, canonical, soare
+from lingape import FixedDesign, Instance, Problem, Study, XYAdaptive, canonical, run, soare
+from lingape.arrays import IntArray
+from lingape.least_squares import LeastSquares
 from lingape.paper import settings
 from lingape.paper.movielens import load_movielens
 from lingape.provenance import stamp
@@ -19,7 +21,54 @@ def mean_pulls(instances: Iterable[Instance], *, seeds: int, **how: Any) -> floa
     return sum(row.pulls for row in rows) / len(rows)
 
 
+class DividedTwice(XYAdaptive):
+    """XY-adaptive by the letter of its box: a phase ends when ρ/n ≤ α ρ'/n'.
+
+    ρ = max ‖y‖², which falls like 1/n by itself; ρ' and n' are those at the end of the phase
+    before, and 1 and d(d + 1) + 1 before the first.
+    """
+
+    def __init__(self, problem: Problem, *, bound: FixedDesign, monotone: bool) -> None:
+        d = problem.arms.shape[1]
+        self._before = d * (d + 1) + 1  # n'
+        super().__init__(problem, bound=bound, monotone=monotone)
+
+    def phase_over(self, estimate: LeastSquares) -> bool:
+        """Whether the longest difference, over the pulls, is as small as it was to become."""
+        return self._begun(estimate) and (
+            self._length(estimate) / estimate.pulls <= self.alpha * self._longest / self._before
+        )
+
+    def _go_on(self, survivors: IntArray, margin: float) -> None:
+        self._before = self.estimate.pulls
+        super()._go_on(survivors, margin)
+
+
+def end_of_a_phase() -> None:
+    """Print what XY-adaptive takes by either reading, with arms that stay out and that do not."""
+    instance = soare(5, 0.01)
+    problem = settings.synthetic_problem(instance)
+    for kind in (XYAdaptive, DividedTwice):
+        for monotone in (True, False):
+            results = [
+                run(
+                    kind(problem, bound=settings.PRINTED, monotone=monotone),
+                    instance.gaussian(),
+                    seed=seed,
+                    max_pulls=1_000_000_000,
+                )
+                for seed in range(10 if monotone else 1)
+            ]
+            mean = sum(result.pulls for result in results) / len(results)
+            over = all(result.certificate.settled for result in results)
+            print(
+                f"row 13: {instance.name}, {kind.__name__}, monotone={monotone}: {mean:,.0f}, "
+                f"{'settled' if over else 'not settled'}"
+            )
+
+
 def main() -> None:
+    end_of_a_phase()
     for s in (2.0, 0.1):
         pulls = mean_pulls([canonical(5, 0.1)], seeds=40, problem={"norm_bound": s})
         print(f"row 3: canonical(5, 0.1), S = {s:g}: {pulls:,.0f}")

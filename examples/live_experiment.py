@@ -1,10 +1,14 @@
-"""Workers that finish in any order, fail, or come back late: an experiment kept in a file."""
+"""Tickets, retries, losses and old data: an experiment kept in a file, and what it proves.
+
+prompts_with_workers.py has several processes.
+"""
 
 import random
 import tempfile
 from pathlib import Path
 
 from lingape import Experiment, Problem, Ticket, noise_scale_for
+from lingape.live import read_export, verify
 
 # Which of six buttons is clicked most? Two colours by three sizes; colour and size add up.
 arms = [
@@ -15,13 +19,15 @@ rates = [0.2, 0.5, 0.3, 0.5, 0.8, 0.6]
 problem = Problem(
     arms, names=names, noise_scale=noise_scale_for(binary=True), epsilon=0.1, delta=0.05
 )
-url = f"sqlite:///{Path(tempfile.mkdtemp()) / 'run.db'}"
+folder = Path(tempfile.mkdtemp())
+url = f"sqlite:///{folder / 'run.db'}"
 chance = random.Random(1)
 
 with Experiment.open(url, "buttons", create=problem) as experiment:
     tickets = experiment.ask(4, worker="shop-1", ttl="6h")
     experiment.tell(tickets[0].id, 1)
-    experiment.tell(tickets[0].id, 1)  # a retry: acknowledged, counted once
+    again = experiment.tell(tickets[0].id, 1)  # a retry: acknowledged, counted once
+    assert again.pulls == 1
     experiment.void(tickets[1].id, reason="page did not load")
     experiment.add(arm=4, reward=1)  # a click from last week
     print(experiment.status(), "\n")
@@ -41,4 +47,8 @@ with Experiment.open(url, "buttons") as experiment:
     print(f"{outcome.told} clicks told, {len(outcome.failures)} visitors lost")
     print(outcome.certificate, "\n")
     print(experiment.check())
-    experiment.verify()
+    experiment.export(folder / "run.jsonl")
+
+# Whoever has the log can check the certificate, and go on with it elsewhere.
+print(verify(read_export(folder / "run.jsonl")))
+Experiment.from_export(folder / "run.jsonl", f"sqlite:///{folder / 'copy.db'}").close()

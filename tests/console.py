@@ -1,6 +1,7 @@
 """The console blocks of README.md: run their commands, and compare or rewrite what they print.
 
-`make readme` rewrites them.
+A block is one session of bash: commands after "$ ", each with what it prints. `make readme`
+rewrites them.
 """
 
 import os
@@ -12,20 +13,23 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"```console\n\$ (.*?[^\\])\n(.*?)```", re.S)
+BLOCK = re.compile(r"```console\n(\$ .*?)```", re.S)
+STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)
+END = "\x1e"  # printed after each command
 
 
-def commands(text):
-    """Return the commands in console blocks, with what is said to be printed."""
-    return [match.groups() for match in BLOCK.finditer(text)]
+def sessions(text):
+    """Return the commands in each console block, with what they are said to print."""
+    return [STEP.findall(block) for block in BLOCK.findall(text)]
 
 
-def printed(command, folder):
-    """Run a command where the examples are, and return what it prints."""
+def printed(commands, folder):
+    """Run commands where the examples are, in one shell, and return what each prints."""
     (folder / "examples").exists() or shutil.copytree(ROOT / "examples", folder / "examples")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    script = "\n".join(f"{command}\nprintf '{END}'" for command in commands)
     done = subprocess.run(
-        ["bash", "-c", command],
+        ["bash", "-e", "-c", script],
         cwd=folder,
         env=os.environ | {"PATH": path, "COLUMNS": "100"},
         stdout=subprocess.PIPE,
@@ -33,22 +37,34 @@ def printed(command, folder):
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, command
-    return done.stdout
+    assert done.returncode == 0, commands
+    return done.stdout.split(END)[:-1]
 
 
 def lasting(text):
-    """Return text without what differs between machines: seconds, and a solver's last digits."""
-    return re.sub(r"to \de-\d\d", "to …", re.sub(r"\(\d+(\.\d+)? s", "(… s", text))
+    """Return text without what differs between runs and machines.
+
+    That is seconds, a solver's last digits, the letters of tickets, and hashes of logs.
+    """
+    for varying in (
+        r"(?<=\()\d+(\.\d+)?(?= s)",
+        r"(?<=to )\de-\d\d",
+        r"(?<=\d-)[a-z2-7]{8}\b",
+        r"\b[0-9a-f]{64}\b",
+    ):
+        text = re.sub(varying, "…", text)
+    return text
 
 
 def rewritten(text):
     """Return text with what its commands print now."""
 
     def block(match):
+        commands = [command for command, _ in STEP.findall(match[1])]
         with tempfile.TemporaryDirectory() as folder:
-            output = printed(match[1], Path(folder))
-        return f"```console\n$ {match[1]}\n{output}```"
+            outputs = printed(commands, Path(folder))
+        steps = zip(commands, outputs, strict=True)
+        return "```console\n" + "".join(f"$ {step}\n{output}" for step, output in steps) + "```"
 
     return BLOCK.sub(block, text)
 

@@ -560,7 +560,7 @@ def test_first_interrupt_finishes_the_pull(arms):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130
-    assert "Stopping after this pull" in err and "--resume" in err
+    assert "Stopping when what runs now" in err and "--resume" in err
     assert json.loads(out)["ending"] == "interrupted"
     assert rewards() == [(1, 0, 0.25)]
 

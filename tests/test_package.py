@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import lingape
-from console import commands, lasting, printed
+from console import lasting, printed, sessions
 from lingape.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -59,12 +59,14 @@ def test_readme_example_runs():
 
 
 @pytest.mark.parametrize(
-    ("command", "output"),
-    commands((ROOT / "README.md").read_text()),
-    ids=lambda text: text.split()[1] if text.startswith("lingape") else "output",
+    "session",
+    sessions((ROOT / "README.md").read_text()),
+    ids=lambda session: session[-1][0].split(" -")[0],
 )
-def test_readme_commands_print_what_it_says(command, output, tmp_path):
-    assert lasting(printed(command, tmp_path)) == lasting(output)
+def test_readme_commands_print_what_it_says(session, tmp_path):
+    outputs = printed([command for command, _ in session], tmp_path)
+    for (command, said), output in zip(session, outputs, strict=True):
+        assert lasting(output) == lasting(said), command
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)

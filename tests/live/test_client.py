@@ -303,7 +303,7 @@ def test_the_shell(server, name, tmp_path):
     assert "another problem" in call("new", arms, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"]
-    assert call("tell", first[0], "-0.5") == ""
+    assert call("tell", first[0], "-0.5") == "1 reward.\n"
     assert "told -0.5" in call("tell", first[0], "0.5", code=1)
     call("void", second[0], "--reason", "node lost")
     assert "1 rewards for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")

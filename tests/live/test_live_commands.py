@@ -1,66 +1,235 @@
 """lingape live, as users type it."""
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from click.testing import CliRunner
+from outpost import Outpost
 
+from console import ROOT, lasting
 from lingape.cli import main
+from lingape.live import Experiment
+
+BEST = "No arm is better than blue"
+
+
+def invoke(*words, code=0):
+    """Return what a command prints."""
+    result = CliRunner().invoke(main, ["live", *map(str, words)])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result.output
 
 
 @pytest.fixture
-def call(url, tmp_path):
-    (tmp_path / "arms.csv").write_text("name,x,y\nred,1,0\nblue,0,1\n")
-
-    def call(command, *arguments, code=0):
-        place = [] if arguments and arguments[0] == "FILE" else [url, "ads"]
-        rest = arguments[1:] if not place else arguments
-        result = CliRunner().invoke(main, ["live", command, *place, *map(str, rest)])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    call.arms = tmp_path / "arms.csv"
-    return call
+def arms(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("name,x,y\nred,1,0\nblue,0,1\n")
+    return path
 
 
-def test_an_experiment_from_the_shell(call, tmp_path):
-    assert call("new", call.arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
-    assert call("new", call.arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
+@pytest.fixture(params=["file", "server"])
+def place(request, url):
+    """Where experiments are: in a file, or on a server."""
+    if request.param == "file":
+        yield url
+        return
+    with Outpost(url) as outpost:
+        yield outpost.url
+
+
+def test_an_experiment_from_the_shell(place, arms, tmp_path):
+    def call(command, *rest, code=0):
+        return invoke(command, place, "ads", *rest, code=code)
+
+    assert call("new", arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
+    assert call("new", arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"] and second[1:] == ["1", "blue"]
-    assert call("tell", first[0], "-0.5") == ""
-    assert json.loads(call("tell", first[0], "-0.5", "--json"))["reward"] == -0.5
+    assert call("tell", first[0], "-0.5") == "1 reward.\n"
+    assert call("tell", first[0], "-0.5") == "1 reward.\n"
+    told = json.loads(call("tell", first[0], "-0.5", "--json"))
+    assert told == {"ticket": first[0], "reward": -0.5, "pulls": 1, "settled": False}
     assert "told -0.5" in call("tell", first[0], "0.5", code=1)
-    call("void", second[0], "--reason", "node lost")
+    assert call("void", second[0], "--reason", "node lost") == "1 reward.\n"
     assert "1 rewards for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")
     assert json.loads(call("status", "--json"))["pulls"] == 1
     (ticket,) = json.loads(call("ask", "--json", "--ttl", "never", "--key", "k"))
     assert ticket["deadline"] is None
     assert json.loads(call("ask", "--json", "--ttl", "never", "--key", "k")) == [ticket]
-    call("add", 1, "1.5", "--key", "row 1")
-    call("add", 1, "1.5", "--key", "row 1")
-    assert "No arm is better than blue" in call("certificate")
+    assert invoke("list", place) == "ads\t2 arms\t1 rewards\trunning\n"
+    assert call("add", 1, "1.5", "--key", "row 1").startswith(f"2 rewards. {BEST}")
+    assert json.loads(call("add", 1, "1.5", "--key", "row 1", "--json"))["settled"]
+    assert BEST in call("certificate")
     assert json.loads(call("certificate", "--json"))["arm"] == 1
-    assert "No arm is better than blue" in call("ask", code=3)
+    assert BEST in call("ask", code=3)
+    assert json.loads(invoke("list", place, "--json")) == [
+        {"name": "ads", "arms": 2, "pulls": 2, "settled": True}
+    ]
     assert "The log is whole" in call("verify")
     path = tmp_path / "run.jsonl"
     assert call("export", path) == f"{path}: 7 events\n"
-    assert "The log is whole: 7 events" in call("verify", "FILE", path)
-    assert json.loads(call("verify", "FILE", path, "--json"))["events"] == 7
-    path.write_text(path.read_text().replace("1.5", "2.5"))
-    assert "hash differs" in call("verify", "FILE", path, code=1)
+    assert "File exists" in call("export", path, code=1)
+    assert "The log is whole: 7 events" in invoke("verify", path)
+    assert json.loads(invoke("verify", path, "--json"))["events"] == 7
 
 
-def test_mistakes_give_one_sentence(call, url):
+def test_an_export_is_imported(arms, url, tmp_path):
+    invoke("new", url, "ads", arms, "--binary")
+    invoke("add", url, "ads", 1, 1)
+    path, other = tmp_path / "run.jsonl", f"sqlite:///{tmp_path}/other.db"
+    invoke("export", url, "ads", path)
+    assert invoke("import", path, other) == "ads: 2 arms, 1 rewards.\n"
+    assert invoke("verify", other, "ads") == invoke("verify", url, "ads")
+    assert "already" in invoke("import", path, other, code=1)
+    assert "its database" in invoke("import", path, "http://127.0.0.1:1", code=2)
+    path.write_text(path.read_text().replace('"reward": 1.0', '"reward": 0.0'))
+    assert "hash differs" in invoke("verify", path, code=1)
+    assert "hash differs" in invoke("import", path, f"sqlite:///{tmp_path}/third.db", code=1)
+    assert not (tmp_path / "third.db").exists()
+
+
+def test_mistakes_give_one_sentence(arms, url, tmp_path):
+    def call(command, *rest, code=0):
+        return invoke(command, url, "ads", *rest, code=code)
+
     assert "no file" in call("status", code=1)
-    assert "one of --noise-scale" in call("new", call.arms, code=2)
-    assert "xy-oracle needs" in call(
-        "new", call.arms, "--binary", "--explorer", "xy-oracle", code=1
-    )
-    call("new", call.arms, "--bounded", 0, 10)
-    assert "another problem" in call("new", call.arms, "--binary", code=1)
+    assert "no file" in invoke("list", url, code=1)
+    assert "given as" in invoke("list", "run.db", code=1)
+    assert "one of --noise-scale" in call("new", arms, code=2)
+    assert "one of --noise-scale" in call("new", arms, "--binary", "--bounded", 0, 1, code=2)
+    assert "lowest value below" in call("new", arms, "--bounded", 1, 0, code=1)
+    assert "xy-oracle needs" in call("new", arms, "--binary", "--explorer", "xy-oracle", code=1)
+    call("new", arms, "--bounded", 0, 10)
+    assert "another problem" in call("new", arms, "--binary", code=1)
+    assert "there are: ads" in invoke("status", url, "others", code=1)
     assert "No ticket" in call("tell", "x", "1", code=1)
     assert "finite number" in call("tell", "x", "nan", code=1)
+    assert "finite number" in call("add", 0, "-inf", code=1)
+    assert "0 to 1" in call("add", 2, 1, code=1)
     assert "whole number from 1" in call("ask", "-n", 0, code=1)
-    assert "Which experiment" in call("verify", "FILE", url, code=2)
-    assert "cannot be used" in call("verify", "FILE", "nowhere.jsonl", code=1)
+    assert "ttl must be" in call("ask", "--ttl", "soon", code=1)
+    assert "Which experiment" in invoke("verify", url, code=2)
+    assert "cannot be used" in invoke("verify", "nowhere.jsonl", code=1)
+    assert "must say which arm" in call("run", "--reward-cmd", "true", code=1)
+
+
+def test_what_may_work_later_has_an_exit_code_of_its_own(arms, url, tmp_path, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    assert "cannot be reached" in invoke("list", "http://127.0.0.1:1", code=5)
+    assert "cannot be reached" in invoke("tell", "http://127.0.0.1:1", "ads", "x", 1, code=5)
+
+
+def test_workers_that_run_a_command(place, arms):
+    invoke("new", place, "ads", arms, "--noise-scale", 0.5)
+    command = 'test "$LINGAPE_PULL" -gt 1 && test {name} = blue && echo 1 || echo 0'
+    told = invoke(
+        "run", place, "ads", "--reward-cmd", command, "--workers", 2, "--max-pulls", 2, code=3
+    )
+    assert "Not settled" in told and "run it again" in told
+    assert BEST in invoke("run", place, "ads", "--reward-cmd", command, "--workers", 3)
+    assert json.loads(invoke("run", place, "ads", "--reward-cmd", command, "--json"))["settled"]
+    assert "0 voided" in invoke("status", place, "ads")
+
+
+def test_commands_that_fail_void_their_tickets(arms, url):
+    invoke("new", url, "ads", arms, "--binary")
+    failing = "echo {arm} is out of order >&2; false"
+    told = invoke("run", url, "ads", "--reward-cmd", failing, "--max-failures", 3, code=4)
+    assert "red failed: the command ended with exit status 1: 0 is out of order." in told
+    assert "3 commands in a row failed" in told
+    assert "0 awaited, 0 overdue, 3 voided" in invoke("status", url, "ads")
+    slow = ["run", url, "ads", "--reward-cmd", "sleep 60; echo {arm}", "--max-failures", 1]
+    assert "took more than" in invoke(*slow, "--timeout", 0.1, code=4)
+
+
+@pytest.mark.parametrize(
+    "signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGTERM]]
+)
+def test_workers_stop_when_asked(arms, url, tmp_path, signals):
+    """One Ctrl-C waits for the commands, a second one or SIGTERM kills them: nobody is awaited."""
+    invoke("new", url, "ads", arms, "--binary")
+    begun, go_on = tmp_path / "begun", tmp_path / "go on"
+    command = f"echo {{arm}} >> '{begun}'; until test -e '{go_on}'; do sleep 0.05; done; echo 1"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lingape", "live", "run", url, "ads", "--workers", "2"]
+        + ["--reward-cmd", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: begun.exists() and len(begun.read_text().split()) == 2)
+    process.send_signal(signals[0])
+    if signals[0] == signal.SIGINT:
+        assert process.stderr.readline() == "\n"
+        assert "again kills it" in process.stderr.readline()
+    for number in signals[1:]:
+        process.send_signal(number)
+    finished = signals == [signal.SIGINT]
+    if finished:
+        go_on.touch()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signals[-1], errors
+    assert "Interrupted. All rewards told are safe" in errors
+    with Experiment.open(url, "ads") as experiment:
+        status = experiment.status()
+    assert (status.pulls, status.voided) == ((2, 0) if finished else (0, 2))
+    assert status.pending == 0
+
+
+def wait_for(true):
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_server_says_what_to_do(url):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lingape", "serve", "--db", url, "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"LINGAPE_WRITE_TOKEN": "", "LINGAPE_READ_TOKEN": ""},
+    )
+    lines = [process.stdout.readline() for _ in range(5)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    text = "".join(lines)
+    for words in ("at http://127.0.0.1:", "in a browser", "lingape live", "Ctrl-C", "No token"):
+        assert words in text
+
+
+def snippet(words):
+    """Return the Python in README.md that has these words in it, and what it prints."""
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", readme, re.S)
+    (found,) = [block for block in blocks if words in block[0]]
+    return found
+
+
+def python(code, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_experiment_in_the_readme(tmp_path):
+    code, output = snippet("Experiment.open")
+    assert lasting(python(code, tmp_path)) == lasting(output)
+
+
+def test_the_client_in_the_readme(arms, url, tmp_path):
+    code, output = snippet("Client(")
+    invoke("new", url, "prompts", arms, "--binary")
+    invoke("add", url, "prompts", 0, 1)
+    with Outpost(url) as outpost:
+        code = code.replace("http://127.0.0.1:8000", outpost.url)
+        assert python(code, tmp_path) == output

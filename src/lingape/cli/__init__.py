@@ -8,16 +8,25 @@ from typing import Any
 
 import click
 
-from ..errors import LingapeError
+from ..errors import LingapeError, StorageFailed
 from .compare import compare, simulate
 from .complexity import complexity
 from .demo import demo
 from .find import find
 from .leaderboard import leaderboard
 from .live import live
+from .live_run import run as live_run
 from .plan import plan
 from .reproduce import reproduce
 from .serve import serve
+
+live.add_command(live_run)
+
+
+class _Again(click.ClickException):
+    """A database or server that cannot be used now: the same may work later."""
+
+    exit_code = 5
 
 
 class _Group(click.Group):
@@ -27,7 +36,8 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except LingapeError as error:
             notes = getattr(error, "__notes__", [])
-            raise click.ClickException(" ".join([str(error), *notes])) from error
+            kind = _Again if isinstance(error, StorageFailed) else click.ClickException
+            raise kind(" ".join([str(error), *notes])) from error
         except MemoryError as error:
             raise click.ClickException("There is not enough memory for this.") from error
         except OSError as error:

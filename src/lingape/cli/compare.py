@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json, numbers
+from .options import as_json, jobs, numbers, simulated_rewards
 from .showing import live_line
 
 if TYPE_CHECKING:
     from ..study import Results, Study
 
-jobs = click.option(
-    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
-)
 out = click.option(
     "--out", type=click.Path(dir_okay=False), help="Write each row to this file, as JSON lines."
 )
@@ -59,9 +56,7 @@ plot = click.option(
     show_default=True,
     help="What pays: gaussian (standard deviation R), or signed for ±1.",
 )
-@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
-@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
-@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@simulated_rewards
 @jobs
 @out
 @resume

@@ -6,16 +6,14 @@ from typing import Any
 
 import click
 
-from .options import as_json, numbers
+from .options import as_json, numbers, simulated_rewards
 
 
 @click.command()
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
 @click.option("--theta", required=True, help="The true θ: numbers separated by commas.")
-@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
+@simulated_rewards
 @click.option("--norm-bound", type=float, help="S, for Theorem 2.  [default: the length of θ]")
-@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
-@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
 @click.option("--ridge", default=1.0, show_default=True, help="λ, for Theorem 2.")
 @as_json
 def complexity(

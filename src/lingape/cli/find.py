@@ -1,25 +1,22 @@
 """lingape find: a real search, in which each pull runs a command."""
 
 import json as jsonlib
-import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json
+from .options import as_json, real_rewards, rewards_from
+from .stopping import FAILED, LIMIT, requests_to_stop
 
 if TYPE_CHECKING:
     from ..explorers import Explorer
-    from ..finding import Failure, Outcome, Rewards, Stop, TrialLog
+    from ..finding import Failure, Outcome, TrialLog
 
 SHOWN = 20  # arms in the table of pulls
-LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
 
 
 @click.command()
@@ -30,17 +27,7 @@ LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number inte
     metavar="CMD",
     help="Shell command that pulls an arm and prints the reward as its last line.",
 )
-@click.option("--noise-scale", type=float, help="R: rewards have R-sub-Gaussian noise.")
-@click.option(
-    "--bounded",
-    nargs=2,
-    type=float,
-    metavar="LOW HIGH",
-    help="Rewards lie between LOW and HIGH; R is half of that range.",
-)
-@click.option("--binary", is_flag=True, help="Rewards are 0 or 1; R is 1/2.")
-@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
-@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@real_rewards
 @click.option(
     "--explorer",
     type=click.Choice(["lingape", "xy-static", "uniform", "ugape"]),
@@ -121,7 +108,7 @@ def find(
     from ..problem import Problem
     from ..tables import read_arms
 
-    rewards = _rewards(noise_scale, bounded, binary)
+    rewards = rewards_from(noise_scale, bounded, binary)
     command, patience = Command(reward_cmd, timeout), Patience(retries, retry_wait)
     names, features = read_arms(arms)
     problem = Problem(
@@ -131,7 +118,7 @@ def find(
     path = log_path or Path(arms).name + ".find.jsonl"
     with (
         TrialLog.open(path, setup, resume=resume) as log,
-        _signals() as (stop, caught),
+        requests_to_stop() as (stop, caught),
         _display(log) as (progress, note),
     ):
         for sentence in _opening(log, resume):
@@ -156,21 +143,6 @@ def find(
     if closing:
         click.echo(closing, err=True)
     ctx.exit(code)
-
-
-def _rewards(
-    noise_scale: float | None, bounded: tuple[float, float] | None, binary: bool
-) -> "Rewards":
-    from ..finding import Rewards
-
-    if (noise_scale is not None) + (bounded is not None) + binary != 1:
-        raise click.UsageError(
-            "Say how noisy rewards are with one of --noise-scale R (the standard deviation, if "
-            "they are Gaussian), --bounded LOW HIGH and --binary."
-        )
-    if bounded is not None:
-        return Rewards.bounded(*bounded)
-    return Rewards.zero_or_one() if noise_scale is None else Rewards(noise_scale)
 
 
 def _title(log: "TrialLog", arm: int) -> str:
@@ -299,30 +271,3 @@ def _display(
             lambda arm: line.update(Text(_status(explorer, arm))),
             lambda sentence: console.print(Text(sentence)),
         )
-
-
-@contextmanager
-def _signals() -> "Iterator[tuple[Stop, list[int]]]":
-    """Turn signals into requests to stop; also give a list of those that came."""
-    from ..finding import Stop
-
-    stop, caught = Stop(), []
-    before: dict[int, Any] = {}
-
-    def handle(number: int, frame: object) -> None:
-        caught.append(number)
-        stop.level = stop.level + 1 if number == signal.SIGINT else 2
-        if stop.level == 1:  # os.write, because we may be in the middle of printing
-            with suppress(OSError):
-                os.write(2, b"\nStopping after this pull. Ctrl-C again kills it.\n")
-
-    if threading.current_thread() is threading.main_thread():
-        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # What nohup and shells have us ignore stays ignored.
-            if signal.getsignal(sign) is not signal.SIG_IGN:
-                before[sign] = signal.signal(sign, handle)
-    try:
-        yield stop, caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

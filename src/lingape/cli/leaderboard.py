@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .options import as_json
+from .options import as_json, jobs
 from .showing import live_line
 
 
@@ -19,9 +19,7 @@ from .showing import live_line
     help="Runs of each explorer on each instance.",
 )
 @click.option("--max-pulls", type=click.IntRange(min=1_000), default=300_000, show_default=True)
-@click.option(
-    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
-)
+@jobs
 @click.option("--quick", is_flag=True, help="Few instances and ten runs: does it work here?")
 @click.option("--no-data", is_flag=True, help="Leave out MovieLens, which pip downloads.")
 @click.option(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json
+from .options import as_json, real_rewards, rewards_from
 
 if TYPE_CHECKING:
     from ..live import (
         Client,
         Experiment,
+        Progress,
         RemoteExperiment,
-        Status,
         Verification,
     )
 
@@ -30,6 +30,9 @@ def live() -> None:
     is on disk before a command ends, so any of them may be killed and repeated: no reward is lost
     or counted twice. A server's token is taken from LINGAPE_WRITE_TOKEN, or LINGAPE_READ_TOKEN.
 
+    Exit codes: 0 done; 1 refused, and repeating will not help; 2 bad options; 3 (ask) there is
+    nothing left to pull; 5 the database or the server could not be used: do the same again later.
+
     \b
     Example:
       lingape live new sqlite:///run.db ads arms.csv --binary
@@ -39,12 +42,13 @@ def live() -> None:
     """
 
 
-def _place(command: Any) -> Any:
+def place(command: Any) -> Any:
     """Give a command the arguments that say which experiment it is about."""
     return click.argument("url")(click.argument("name")(command))
 
 
-def _open(url: str, name: str) -> "Experiment | RemoteExperiment":
+def open_experiment(url: str, name: str) -> "Experiment | RemoteExperiment":
+    """Return an experiment, in a database or on a server."""
     from ..live import Experiment
 
     if _remote(url):
@@ -59,29 +63,38 @@ def _remote(url: str) -> bool:
 def _client(url: str) -> "Client":
     from ..live import Client
 
-    token = os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN")
-    return Client(url, token or None)
+    return Client(url, _token())
 
 
-def _say(what: Any) -> None:
+def _token() -> str | None:
+    return os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN") or None
+
+
+def say(what: Any) -> None:
     """Print a text, or data as JSON."""
     click.echo(what if isinstance(what, str) else jsonlib.dumps(what, indent=1))
 
 
+def _say_progress(
+    experiment: "Experiment | RemoteExperiment",
+    progress: "Progress",
+    json: bool,
+    **recorded: Any,
+) -> None:
+    """Print how many rewards there are, and what is proven if that settles the question."""
+    if json:
+        say(recorded | progress._asdict())
+        return
+    so_far = "1 reward." if progress.pulls == 1 else f"{progress.pulls} rewards."
+    if progress.settled:
+        so_far += " " + experiment.certificate().statement.splitlines()[0]
+    say(so_far)
+
+
 @live.command()
-@_place
+@place
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
-@click.option("--noise-scale", type=float, help="R: rewards have R-sub-Gaussian noise.")
-@click.option(
-    "--bounded",
-    nargs=2,
-    type=float,
-    metavar="LOW HIGH",
-    help="Rewards lie between LOW and HIGH; R is half of that range.",
-)
-@click.option("--binary", is_flag=True, help="Rewards are 0 or 1; R is 1/2.")
-@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
-@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@real_rewards
 @click.option(
     "--explorer",
     default="lingape",
@@ -105,33 +118,49 @@ def new(
 ) -> None:
     """Begin an experiment with the arms in a table, one row of features per arm.
 
-    If it is there already with the same settings, nothing happens.
+    Say how noisy rewards are with one of --noise-scale, --bounded and --binary: the guarantee
+    rests on it. If the experiment is there already with the same settings, nothing happens.
     """
-    from ..live import Experiment, noise_scale_for
+    from ..live import Experiment
     from ..problem import Problem
     from ..tables import read_arms
 
-    if (noise_scale is not None) + (bounded is not None) + binary != 1:
-        raise click.UsageError(
-            "Say how noisy rewards are with one of --noise-scale R (the standard deviation, if "
-            "they are Gaussian), --bounded LOW HIGH and --binary."
-        )
-    if noise_scale is None:
-        noise_scale = noise_scale_for(bounded=bounded, binary=binary)
+    scale = rewards_from(noise_scale, bounded, binary).scale
     names, features = read_arms(arms)
-    problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
-    status: Status
+    problem = Problem(features, names=names, noise_scale=scale, epsilon=epsilon, delta=delta)
     if _remote(url):
         with _client(url) as client:
-            status = client.create(name, problem, explorer=explorer, seed=seed).status()
+            client.create(name, problem, explorer=explorer, seed=seed)
     else:
-        with Experiment.open(url, name, create=problem, explorer=explorer, seed=seed) as begun:
-            status = begun.status()
-    _say(status.to_dict() if json else f"{name}: {len(problem)} arms, {status.pulls} rewards.")
+        Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
+    with open_experiment(url, name) as begun:
+        status = begun.status()
+    say(status.to_dict() if json else f"{name}: {len(problem)} arms, {status.pulls} rewards.")
+
+
+@live.command("list")
+@click.argument("url")
+@as_json
+def list_(url: str, json: bool) -> None:
+    """Print the experiments, one a line: name, arms, rewards, whether it is settled; by tabs."""
+    from ..live import experiments
+
+    found = [
+        {"name": one.name, "arms": one.arms, "pulls": one.pulls, "settled": one.settled}
+        for one in experiments(url, _token())
+    ]
+    if json:
+        say(found)
+        return
+    for one in found:
+        state = "settled" if one["settled"] else "running"
+        say(f"{one['name']}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
+    if not found:
+        click.echo("There are no experiments yet; lingape live new begins one.", err=True)
 
 
 @live.command()
-@_place
+@place
 @click.option("-n", "count", default=1, show_default=True, help="How many arms.")
 @click.option("--worker", help="Who asks, for the log.")
 @click.option(
@@ -160,108 +189,122 @@ def ask(
     from ..errors import ExplorationOver
 
     lasting = None if ttl == "never" else ttl
-    with _open(url, name) as experiment:
+    with open_experiment(url, name) as experiment:
         try:
             tickets = experiment.ask(count, worker=worker, ttl=lasting, key=key)
         except ExplorationOver as over:
             click.echo(str(over), err=True)
             ctx.exit(OVER)
     if json:
-        _say([ticket.to_dict() for ticket in tickets])
+        say([ticket.to_dict() for ticket in tickets])
         return
     for ticket in tickets:
-        _say(f"{ticket.id}\t{ticket.arm}\t{ticket.name}")
+        say(f"{ticket.id}\t{ticket.arm}\t{ticket.name}")
 
 
 @live.command(context_settings={"ignore_unknown_options": True})  # rewards may be negative
-@_place
+@place
 @click.argument("ticket")
 @click.argument("reward", type=float)
 @as_json
 def tell(url: str, name: str, ticket: str, reward: float, json: bool) -> None:
     """Record the reward of a ticket; repeating it changes nothing."""
-    with _open(url, name) as experiment:
-        experiment.tell(ticket, reward)
-    if json:
-        _say({"ticket": ticket, "reward": reward})
+    with open_experiment(url, name) as experiment:
+        progress = experiment.tell(ticket, reward)
+        _say_progress(experiment, progress, json, ticket=ticket, reward=reward)
 
 
 @live.command()
-@_place
+@place
 @click.argument("ticket")
 @click.option("--reason", required=True, help="Why there will be no reward.")
 @as_json
 def void(url: str, name: str, ticket: str, reason: str, json: bool) -> None:
     """Record that a ticket will have no reward, for a reason other than the reward."""
-    with _open(url, name) as experiment:
-        experiment.void(ticket, reason)
-    if json:
-        _say({"ticket": ticket, "reason": reason})
+    with open_experiment(url, name) as experiment:
+        progress = experiment.void(ticket, reason)
+        _say_progress(experiment, progress, json, ticket=ticket, reason=reason)
 
 
 @live.command(context_settings={"ignore_unknown_options": True})
-@_place
+@place
 @click.argument("arm", type=int)
 @click.argument("reward", type=float)
 @click.option("--key", help="Adding again with the same key changes nothing.")
 @as_json
 def add(url: str, name: str, arm: int, reward: float, key: str | None, json: bool) -> None:
     """Record a reward that no ticket asked for, by the arm's number."""
-    with _open(url, name) as experiment:
-        experiment.add(arm, reward, key=key)
-    if json:
-        _say({"arm": arm, "reward": reward, "key": key})
+    with open_experiment(url, name) as experiment:
+        progress = experiment.add(arm, reward, key=key)
+        _say_progress(experiment, progress, json, arm=arm, reward=reward, key=key)
 
 
 @live.command()
-@_place
+@place
 @as_json
 def status(url: str, name: str, json: bool) -> None:
     """Show how the experiment stands, what is proven, and whether the model looks right."""
-    with _open(url, name) as experiment:
+    with open_experiment(url, name) as experiment:
         now = experiment.status()
-    _say(now.to_dict() if json else str(now))
+    say(now.to_dict() if json else str(now))
 
 
 @live.command()
-@_place
+@place
 @as_json
 def certificate(url: str, name: str, json: bool) -> None:
     """Show what is proven now."""
-    with _open(url, name) as experiment:
+    with open_experiment(url, name) as experiment:
         found = experiment.certificate()
-    _say(found.to_dict() if json else str(found))
+    say(found.to_dict() if json else str(found))
 
 
 @live.command()
-@_place
+@place
 @click.argument("path", type=click.Path(dir_okay=False))
 @as_json
 def export(url: str, name: str, path: str, json: bool) -> None:
-    """Write the log as JSON lines."""
-    with _open(url, name) as experiment:
+    """Write the log to a new file, as JSON lines: for verify, for import, and to keep."""
+    with open_experiment(url, name) as experiment:
         count = experiment.export(path)
-    _say({"path": path, "events": count} if json else f"{path}: {count} events")
+    say({"path": path, "events": count} if json else f"{path}: {count} events")
+
+
+@live.command("import")
+@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@click.argument("url")
+@as_json
+def import_(path: str, url: str, json: bool) -> None:
+    """Copy an exported experiment into a database, having verified it."""
+    from ..live import Experiment
+
+    if _remote(url):
+        raise click.UsageError(
+            f"{url} is a server, and servers take no logs. Give the URL of its database."
+        )
+    with Experiment.from_export(path, url) as experiment:
+        name, status = experiment.name, experiment.status()
+    say(status.to_dict() if json else f"{name}: {status.arms} arms, {status.pulls} rewards.")
 
 
 @live.command()
-@click.argument("place", metavar="URL|FILE")
+@click.argument("source", metavar="URL|FILE")
 @click.argument("name", required=False)
 @as_json
-def verify(place: str, name: str | None, json: bool) -> None:
+def verify(source: str, name: str | None, json: bool) -> None:
     """Replay a log from its beginning, and check that the certificate follows from it.
 
     Give a URL and a NAME, or a FILE that was exported.
     """
     found: Verification
     if name is not None:
-        with _open(place, name) as experiment:
+        with open_experiment(source, name) as experiment:
             found = experiment.verify()
-    elif "://" in place:
+    elif "://" in source:
         raise click.UsageError("Which experiment? Give its NAME after the URL.")
     else:
         from ..live import read_export
         from ..live import verify as verify_log
 
-        found = verify_log(read_export(Path(place)))
-    _say(found.to_dict() if json else str(found))
+        found = verify_log(read_export(Path(source)))
+    say(found.to_dict() if json else str(found))

@@ -1,8 +1,65 @@
 """What several commands share."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
+if TYPE_CHECKING:
+    from ..finding import Rewards
+
 as_json = click.option("--json", is_flag=True, help="Print the results as JSON.")
+jobs = click.option(
+    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
+)
+_epsilon = click.option(
+    "--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for."
+)
+_delta = click.option(
+    "--delta", default=0.05, show_default=True, help="δ, the error rate allowed."
+)
+
+
+def real_rewards(command: Any) -> Any:
+    """Give a command the options that say which rewards the world pays, and what to prove."""
+    for option in (
+        _delta,
+        _epsilon,
+        click.option("--binary", is_flag=True, help="Rewards are 0 or 1; R is 1/2."),
+        click.option(
+            "--bounded",
+            nargs=2,
+            type=float,
+            metavar="LOW HIGH",
+            help="Rewards lie between LOW and HIGH; R is half of that range.",
+        ),
+        click.option("--noise-scale", type=float, help="R: rewards have R-sub-Gaussian noise."),
+    ):
+        command = option(command)
+    return command
+
+
+def simulated_rewards(command: Any) -> Any:
+    """Give a command the options that say how noisy a simulation is, and what to prove."""
+    scale = click.option(
+        "--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise."
+    )
+    return scale(_epsilon(_delta(command)))
+
+
+def rewards_from(
+    noise_scale: float | None, bounded: tuple[float, float] | None, binary: bool
+) -> "Rewards":
+    """Return the rewards that these options describe; just one of them has to."""
+    from ..finding import Rewards
+
+    if (noise_scale is not None) + (bounded is not None) + binary != 1:
+        raise click.UsageError(
+            "Say how noisy rewards are with one of --noise-scale R (the standard deviation, if "
+            "they are Gaussian), --bounded LOW HIGH and --binary."
+        )
+    if bounded is not None:
+        return Rewards.bounded(*bounded)
+    return Rewards.zero_or_one() if noise_scale is None else Rewards(noise_scale)
 
 
 def numbers(text: str, option: str) -> list[float]:

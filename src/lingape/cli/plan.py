@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import as_json
+from .options import as_json, jobs, simulated_rewards
 from .showing import live_line
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     type=float,
     help="Or suppose θ Gaussian: the standard deviation of each of its weights.",
 )
-@click.option("--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise.")
-@click.option("--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for.")
-@click.option("--delta", default=0.05, show_default=True, help="δ, the error rate allowed.")
+@simulated_rewards
 @click.option(
     "-e",
     "--explorer",
@@ -40,9 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--max-pulls", default=1_000_000, show_default=True, help="The limit of a run.")
-@click.option(
-    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
-)
+@jobs
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from .options import as_json
+from .options import as_json, jobs
 from .showing import live_line
 
 NAMES = ("table1", "figure1", "figure2", "figure3")
@@ -22,9 +22,7 @@ NAMES = ("table1", "figure1", "figure2", "figure3")
     show_default=True,
     help="Runs of each kind; the paper has ten.",
 )
-@click.option(
-    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
-)
+@jobs
 @click.option("--quick", is_flag=True, help="Two runs on fewer instances: does it work here?")
 @click.option(
     "--r6a",

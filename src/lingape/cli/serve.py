@@ -3,10 +3,14 @@
 import json as jsonlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .options import as_json
+
+if TYPE_CHECKING:
+    from ..live.serving import Service
 
 
 @click.command()
@@ -48,8 +52,19 @@ def serve(
 ) -> None:
     """Serve the experiments in a database over HTTP, with a page to watch them.
 
-    Without tokens it serves this machine only. Several servers may share a database, on one
-    machine with SQLite, on any number with PostgreSQL.
+    The address it prints is a page for browsers, which shows and changes nothing, and the URL for
+    lingape live, for Client in Python, and for requests of your own (/openapi.json lists them).
+    The database is made if there is none.
+
+    Without tokens it serves this machine only, and whoever is on it may do everything. To serve
+    others (--host 0.0.0.0), give it a token, as from `openssl rand -hex 32`: clients send it as
+    "Authorization: Bearer TOKEN", lingape live takes it from LINGAPE_WRITE_TOKEN, and the page
+    asks for it. A second token, for reading, is for those who only look. HTTP hides neither tokens
+    nor rewards: between machines put a proxy with TLS in front (docs/live.md).
+
+    Ctrl-C, or SIGTERM, finishes the requests under way and ends it. It may also be killed: what
+    was acknowledged is on disk, and clients go on when it is back. Several servers may share a
+    database, on one machine with SQLite, on any number with PostgreSQL.
 
     \b
     Example:
@@ -69,9 +84,28 @@ def serve(
     )
 
     def ready(url: str) -> None:
-        click.echo(jsonlib.dumps({"url": url}) if json else f"Serving experiments at {url}")
+        click.echo(jsonlib.dumps({"url": url}) if json else _welcome(url, service))
 
     serve(service, ready=ready)
+
+
+def _welcome(url: str, service: "Service") -> str:
+    """Return what somebody who has just started it needs to know."""
+    if service.write_token is None:
+        access = "No token is set: whoever is on this machine may look and change."
+    elif service.read_token is None:
+        access = "Clients need the token, also to look."
+    else:
+        access = "Clients need the token for writing, or the one for reading to look."
+    if service.host in ("0.0.0.0", "::"):
+        access = f"From elsewhere, this machine's name stands for {service.host}. {access}"
+    return (
+        f"Serving experiments at {url}\n"
+        f"- to watch them, open it in a browser;\n"
+        f"- to take part: lingape live new|ask|tell|run {url} NAME ..., or Client({url!r});\n"
+        f"- to stop: Ctrl-C. Nothing that was acknowledged is lost.\n"
+        f"{access}"
+    )
 
 
 def _token(path: str | None, variable: str) -> str | None:

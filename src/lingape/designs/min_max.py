@@ -45,6 +45,15 @@ class MinMax(NamedTuple):
         """How much larger than optimal the value can be, as a share."""
         return max(0.0, self.value / self.lower_bound - 1) if self.lower_bound > 0 else math.inf
 
+    def or_better(self, p: FloatArray, value: float, q: FloatArray, bound: float) -> "MinMax":
+        """Return this with another design, or another proof, where that is better."""
+        best = self
+        if value < best.value:
+            best = best._replace(proportions=p, value=value)
+        if bound > best.lower_bound:
+            best = best._replace(lower_bound=bound, weights=q)
+        return best
+
 
 def differences(arms: FloatArray) -> FloatArray:
     """Return x_i - x_j for all i < j."""
@@ -153,11 +162,7 @@ def _solved(x: FloatArray, y: FloatArray, tolerance: float, max_rounds: int) -> 
             p = np.maximum(p / p.sum(), FLOOR)  # and A(p) stays invertible
             p /= p.sum()
         lengths, scores, average = _certificate(x, y, p, q)
-        value, bound = float(lengths.max()), average**2 / float(scores.max())
-        if value < best.value:
-            best = best._replace(proportions=p, value=value)
-        if bound > best.lower_bound:
-            best = best._replace(lower_bound=bound, weights=q)
+        best = best.or_better(p, float(lengths.max()), q, average**2 / float(scores.max()))
         if best.gap <= max(tolerance, ROUGH):
             break
         q = q * lengths / average
@@ -182,11 +187,7 @@ def _column_generation(x: FloatArray, y: FloatArray, tolerance: float, max_round
         p, q = np.zeros(count), np.zeros(len(y))
         p[arms], q[directions] = _interior_point(x[arms], y[directions], start, accuracy)
         lengths, scores, average = _certificate(x, y, p, q)
-        value, bound = float(lengths.max()), average**2 / float(scores.max())
-        if value < best.value:
-            best = best._replace(proportions=p, value=value)
-        if bound > best.lower_bound:
-            best = best._replace(lower_bound=bound, weights=q)
+        best = best.or_better(p, float(lengths.max()), q, average**2 / float(scores.max()))
         if best.gap <= tolerance:
             break
         arms = _exchange(arms, p, scores, average, tolerance, batch)

@@ -5,7 +5,7 @@ explorer is a fold over the rewards there. So a search may be killed at any mome
 no reward is lost or counted twice.
 """
 
-from .command import Command, Failure, Rewards, Stop
+from .command import Command, Failure, Pull, Rewards, Stop
 from .log import CHOICES, Setup, TrialLog, make_explorer
 from .search import Ending, Outcome, Patience, search
 
@@ -16,6 +16,7 @@ __all__ = [
     "Failure",
     "Outcome",
     "Patience",
+    "Pull",
     "Rewards",
     "Setup",
     "Stop",

@@ -12,7 +12,7 @@ from typing import IO, Self
 
 from ..errors import InvalidArgument
 from ..explorers.skeleton import checked_reward
-from ..problem import LARGEST, Problem
+from ..problem import LARGEST
 
 PLACEHOLDER = re.compile(r"\{(arm|name|features)\}")
 QUOTED = re.compile(r"""\\.|('[^']*'|"(?:\\.|[^"\\])*")""", re.S)
@@ -91,6 +91,16 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Pull:
+    """A pull to be made: what the command is told."""
+
+    arm: int
+    name: str
+    features: tuple[float, ...]
+    number: int  # no two pulls of a search have the same
+
+
+@dataclass(frozen=True)
 class Command:
     """The user's command, run once per pull.
 
@@ -137,16 +147,16 @@ class Command:
 
         return PLACEHOLDER.sub(text, self.template)
 
-    def run(self, problem: Problem, arm: int, number: int, stop: Stop) -> float | Failure:
+    def run(self, pull: Pull, stop: Stop) -> float | Failure:
         """Return the number on the last line that the command prints, or why there is none."""
         environment = os.environ | {
-            "LINGAPE_ARM": str(arm),
-            "LINGAPE_NAME": problem.name(arm),
-            "LINGAPE_FEATURES": " ".join(map(repr, problem.arms[arm].tolist())),
-            "LINGAPE_PULL": str(number),
+            "LINGAPE_ARM": str(pull.arm),
+            "LINGAPE_NAME": pull.name,
+            "LINGAPE_FEATURES": " ".join(map(repr, pull.features)),
+            "LINGAPE_PULL": str(pull.number),
         }
         try:
-            code, cut_short, printed, complaint = self._run(arm, environment, stop)
+            code, cut_short, printed, complaint = self._run(pull.arm, environment, stop)
         except (OSError, ValueError) as reason:  # such as a name with a null byte
             return Failure(f"could not be run ({reason})")
         if cut_short is not None:

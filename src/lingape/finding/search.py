@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from ..errors import InvalidArgument
-from .command import SLICE, Failure, Stop
+from .command import SLICE, Failure, Pull, Stop
 from .log import TrialLog
 
 
@@ -80,9 +80,11 @@ def _pull(
 ) -> Outcome | None:
     """Pull one arm, with retries; return how the search ends if it does."""
     setup, wait, attempt = log.setup, patience.wait, 1
+    problem = setup.explorer.problem
+    pull = Pull(arm, problem.name(arm), tuple(problem.arms[arm].tolist()), log.pulls + 1)
     while True:
         log.pull(arm)
-        result = setup.command.run(setup.explorer.problem, arm, log.pulls + 1, stop)
+        result = setup.command.run(pull, stop)
         if isinstance(result, float):
             if setup.rewards.allow(result):
                 log.reward(arm, result)

@@ -62,15 +62,23 @@ def run_crew(
     for thread in threads:
         thread.start()
     try:
-        for thread in threads:
-            thread.join()
+        _wait_for(threads)
     finally:  # also on Ctrl-C: finish the calls under way
         crew.over = True
-        for thread in threads:
-            thread.join()
+        _wait_for(threads)
     if crew.trouble is not None:
         raise crew.trouble
     return Outcome(experiment.certificate(), crew.told, tuple(crew.failures))
+
+
+def _wait_for(threads: list[threading.Thread]) -> None:
+    """Wait for threads, looking up now and then.
+
+    A signal that comes just before a wait begins would else be handled only when that wait ends.
+    """
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(0.5)
 
 
 class _Crew:

@@ -1,0 +1,40 @@
+"""How a search comes to stop: by signals, and with which exit code."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..finding import Stop
+
+LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
+
+
+@contextmanager
+def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
+    """Turn signals into requests to stop; also give a list of those that came."""
+    from ..finding import Stop
+
+    stop, caught = Stop(), []
+    before: dict[int, Any] = {}
+
+    def handle(number: int, frame: object) -> None:
+        caught.append(number)
+        stop.level = stop.level + 1 if number == signal.SIGINT else 2
+        if stop.level == 1:  # os.write, because we may be in the middle of printing
+            with suppress(OSError):
+                os.write(2, b"\nStopping when what runs now has ended. Ctrl-C again kills it.\n")
+
+    if threading.current_thread() is threading.main_thread():
+        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # What nohup and shells have us ignore stays ignored.
+            if signal.getsignal(sign) is not signal.SIG_IGN:
+                before[sign] = signal.signal(sign, handle)
+    try:
+        yield stop, caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
