@@ -15,8 +15,6 @@ from lingape.live import Experiment, Told
 from lingape.live.postgres import PostgresStore
 from lingape.live.store import Head, Note, Snapshot, open_store
 
-pytestmark = pytest.mark.service
-
 
 @pytest.fixture
 def url(postgres_url):

@@ -12,8 +12,6 @@ from outpost import Outpost
 
 from lingape import Client, Problem
 
-pytestmark = pytest.mark.service
-
 
 @pytest.mark.parametrize(
     ("settings", "seconds"),

@@ -14,8 +14,6 @@ from lingape import Client
 from lingape.errors import StorageFailed
 from lingape.live import Asked, Experiment, Told
 
-pytestmark = pytest.mark.service
-
 
 def work_until_killed(urls, path):
     """Ask and tell for ever by servers that come and go; acknowledged rewards become lines."""
