@@ -111,17 +111,28 @@ class Shelf:
         Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
 
     def summaries(self) -> list[Data]:
-        """Return each experiment in a line; what has not moved since last time costs little."""
-        found = []
+        """Return each experiment in a line; what has not moved since last time costs little.
+
+        One whose log is damaged is left out, and says what to do when it is looked at.
+        """
+        found, damage = [], None
         for name in self._store.experiments():
-            head = self.head(name)
-            known = self._summaries.get(name)
-            if known is None or known[0] != head:
-                with self.use(name) as experiment:
-                    known = summary(experiment)
-                self._summaries[name] = known
-            found.append(known[1])
+            try:
+                found.append(self._summary(name))
+            except InvalidState as reason:
+                damage = reason
+        if damage is not None and not found:
+            raise damage
         return found
+
+    def _summary(self, name: str) -> Data:
+        head = self.head(name)
+        known = self._summaries.get(name)
+        if known is None or known[0] != head:
+            with self.use(name) as experiment:
+                known = summary(experiment)
+            self._summaries[name] = known
+        return known[1]
 
     def head(self, name: str) -> Head:
         """Return how far a log goes, or raise NotFound."""
