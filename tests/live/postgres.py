@@ -57,6 +57,13 @@ class Server:
     def stop(self, mode="immediate"):
         self._run("pg_ctl", "stop", "-w", "-m", mode)
 
+    def hang_up(self):
+        """End all connections of lingape."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE application_name = 'lingape'"
+        )
+
     def empty(self):
         """Throw away all experiments, and whoever is connected."""
         self.execute(
