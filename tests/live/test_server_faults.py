@@ -14,7 +14,7 @@ from pathlib import Path
 
 import crew
 import pytest
-from audit import audit, wait_for, wait_for_work
+from audit import audit, wait_for_work
 from outpost import Outpost, TestClient, reserved
 from tamper import change
 
