@@ -206,18 +206,10 @@ def test_a_server_that_restarts_is_waited_for(ads, postgres_server):
 
 
 def test_a_full_disk(ads, postgres_server):
-    """What a server says when its disk is full; the tests' own disk had better not be."""
-    postgres_server.execute(
-        "CREATE FUNCTION lingape.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
-    )
-    postgres_server.execute(
-        "CREATE TRIGGER full_disk BEFORE INSERT ON lingape.entries EXECUTE FUNCTION lingape.full()"
-    )
-    with pytest.raises(StorageFailed, match=r"could not extend.*Make room"):
-        ads.add(0, 1.0)
-    assert ads.status().pulls == 0
-    postgres_server.execute("DROP TRIGGER full_disk ON lingape.entries")
+    with postgres_server.full():
+        with pytest.raises(StorageFailed, match=r"could not extend.*Make room"):
+            ads.add(0, 1.0)
+        assert ads.status().pulls == 0
     ads.add(0, 1.0)
     assert ads.verify().pulls == 1
 

@@ -193,6 +193,18 @@ def problem_of(answer):
     return answer.json()["error"]
 
 
+def test_a_database_without_room(postgres_server, postgres_url):
+    with Experiment.open(postgres_url, "ads", create=crew.problem()) as experiment:
+        experiment.add(0, 1.0)
+    body = {"arm": 0, "reward": 1.0}
+    with serving(postgres_url) as client:
+        with postgres_server.full():
+            answer = client.post("/api/experiments/ads/add", json=body)
+            assert "Make room" in problem_of(answer)
+            assert client.get("/api/experiments/ads").json()["pulls"] == 1
+        assert client.post("/api/experiments/ads/add", json=body).json()["pulls"] == 2
+
+
 @pytest.fixture
 def experiments(each_url, tmp_path):
     """A database with two experiments, of which one is exported."""
