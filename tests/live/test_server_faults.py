@@ -66,9 +66,9 @@ class Crowd:
     def __exit__(self, *exception):
         self._over.set()
         for process in self._processes:
-            process.join(timeout=120)
+            process.join(timeout=120 if exception[0] is None else 1)
             process.kill()
-        if exception == (None, None, None):
+        if exception[0] is None:
             assert [process.exitcode for process in self._processes] == [0] * len(self.files)
 
 
@@ -157,6 +157,7 @@ def test_connections_that_are_cut_under_load(context, postgres_server, postgres_
             postgres_server.stop()
             postgres_server.start()
             wait_for_work(crowd.files)
+        server.end()
     audit(postgres_url, crowd.files, unheard=0)
 
 
