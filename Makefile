@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow service bench paper leaderboard errata readme guarantees kernels format clean
+.PHONY: demo test check slow bench paper leaderboard errata readme guarantees kernels format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
 
-test: $(READY)  ## every test but the slow ones
+test: $(READY)  ## every test but the slow ones; those of PostgreSQL and the browser want Debian's
 	$(BIN)/pytest -n auto
 
 check: $(READY)  ## format, lint, types, import contract
@@ -17,12 +17,8 @@ check: $(READY)  ## format, lint, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-slow: $(READY)  ## statistical guarantees, some minutes
+slow: $(READY)  ## statistical guarantees and hundreds of kills, some minutes
 	$(BIN)/pytest -m slow -rA
-
-service: $(READY)  ## the service under attack, in a browser and on PostgreSQL (Debian's postgresql, chromium)
-	$(BIN)/pip install --quiet --editable '.[service]'
-	LINGAPE_SERVICES=1 $(BIN)/pytest -m "service and not slow" tests/live
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed

@@ -74,11 +74,21 @@ def rewards(path="arms.csv.find.jsonl"):
     return [(e["n"], e["arm"], e["reward"]) for e in events(path) if e["event"] == "reward"]
 
 
-def wait_for(condition, seconds=10.0):
+def wait_for(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)
+
+
+def read_until(stream, words):
+    """Return what a process says, up to and with the line that has these words."""
+    said = ""
+    while words not in said:
+        line = stream.readline()
+        assert line, f"it ended without saying {words!r}: {said}"
+        said += line
+    return said
 
 
 def alive(pid):
@@ -320,19 +330,21 @@ def test_noise_must_be_given_once(arms):
 @pytest.mark.parametrize("polite", [True, False])
 def test_timeout_kills_all_that_was_started(arms, polite):
     trap = "" if polite else "trap '' TERM; "
-    command = f"{trap}sleep 300 & echo $$ $! >> pids; echo {{arm}}; sleep 301"
-    options = ["--reward-cmd", command, "--binary", "--timeout", "0.2", "--retries", "0"]
-    result = find(*options)
-    assert result.exit_code == 4 and "took more than 0.2 seconds" in result.stderr
+    command = f"{trap}sleep 300 & echo $$ $! > pids; echo {{arm}}; sleep 301"
+    options = ["--reward-cmd", command, "--binary", "--retries", "0"]
+    for seconds in ("0.2", "2.0", "20.0"):  # a busy machine may not start a shell in the first
+        result = find(*options, "--timeout", seconds, "--log", seconds)
+        assert result.exit_code == 4 and f"took more than {seconds} seconds" in result.stderr
+        if Path("pids").exists():
+            break
     assert len(pids()) == 2
     wait_for(lambda: not any(map(alive, pids())))
 
 
 def test_what_the_command_leaves_running_does_not_hold_it_up(arms):
-    command = "sleep 30 & echo $! >> pids; " + PLAIN
-    begun = time.monotonic()
+    command = "sleep 1000 & echo $! >> pids; " + PLAIN
     find("--reward-cmd", command, "--noise-scale", "1", "--max-pulls", "2")
-    assert time.monotonic() - begun < 10
+    assert all(map(alive, pids())) and len(pids()) == 2
     for pid in pids():
         os.kill(pid, signal.SIGKILL)
 
@@ -475,6 +487,7 @@ def test_log_in_use_is_refused(arms, monkeypatch):
 def test_log_is_waited_for_until_a_killed_search_lets_go(tmp_path, monkeypatch):
     """A search killed between fork and exec leaves a child that holds the lock for an instant."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lingape.finding.log.PATIENCE", 120.0)
     log = TrialLog.open("log", setup(), resume=False)
     later = threading.Timer(0.2, log.close)
     later.start()
@@ -513,7 +526,8 @@ def test_full_disk_loses_nothing(tmp_path, monkeypatch):
 
 def test_killed_at_random_moments(arms):
     """Rewards depend on the pull alone, so the log must have those of a search in one go."""
-    command = ["--reward-cmd", f"sleep 0.01; {NOISY}", "--noise-scale", "0.5"]
+    # It takes 67 pulls, more than 2 s, and no life lasts longer than 0.6 s: three end too early.
+    command = ["--reward-cmd", f"sleep 0.03; {NOISY}", "--noise-scale", "0.5"]
     rng = random.Random(1)
     kills = 0
     for _ in range(8):
@@ -535,17 +549,18 @@ def test_killed_at_random_moments(arms):
         assert not explorer.done and explorer.ask() == arm
         explorer.tell(arm, reward)
     assert explorer.certificate().to_dict() == data["certificate"]
-    find(*command, "--log", "in one go")
+    find("--reward-cmd", NOISY, "--noise-scale", "0.5", "--log", "in one go")
     assert rewards("in one go") == found
 
 
 def test_killed_in_a_command(arms):
-    slow = f"echo >> ran; test $(wc -l < ran) -eq 2 && sleep 2; {PLAIN}"
+    slow = f"echo $$ >> ran; test $(wc -l < ran) -eq 2 && sleep 1000; {PLAIN}"
     options = ["--reward-cmd", slow, "--noise-scale", "0.1"]
     process = start(*options)
-    wait_for(lambda: Path("ran").exists() and len(Path("ran").read_text()) == 2)
+    wait_for(lambda: Path("ran").exists() and Path("ran").read_text().count("\n") == 2)
     process.kill()
     process.communicate()
+    os.killpg(int(Path("ran").read_text().split()[1]), signal.SIGKILL)  # nobody else does now
     assert [e["event"] for e in events()] == ["pull", "reward", "pull"]
     result = find(*options, "--resume")
     assert result.exit_code == 0
@@ -554,13 +569,15 @@ def test_killed_in_a_command(arms):
 
 
 def test_first_interrupt_finishes_the_pull(arms):
-    command = "echo > ran; sleep 0.5; echo 0.25; : {arm}"
+    command = "echo > ran; until test -e go; do sleep 0.02; done; echo 0.25; : {arm}"
     process = start("--reward-cmd", command, "--noise-scale", "1", "--json")
     wait_for(Path("ran").exists)
     process.send_signal(signal.SIGINT)
+    read_until(process.stderr, "Stopping when what runs now")
+    Path("go").touch()
     out, err = process.communicate()
     assert process.returncode == 130
-    assert "Stopping when what runs now" in err and "--resume" in err
+    assert "--resume" in err
     assert json.loads(out)["ending"] == "interrupted"
     assert rewards() == [(1, 0, 0.25)]
 
@@ -573,10 +590,11 @@ def test_second_interrupt_and_termination_kill_the_command(arms, signals, code):
     command = "sleep 300 & echo $$ $! > pids; sleep 301; : {arm}"
     process = start("--reward-cmd", command, "--noise-scale", "1")
     wait_for(lambda: Path("pids").exists() and len(pids()) == 2)
-    for number in signals:
+    for number in signals[:-1]:
         process.send_signal(number)
-        time.sleep(0.1)
-    _, err = process.communicate(timeout=10)
+        read_until(process.stderr, "Stopping when what runs now")
+    process.send_signal(signals[-1])
+    _, err = process.communicate(timeout=120)
     assert process.returncode == code
     assert "Interrupted" in err
     assert [e["event"] for e in events()] == ["pull", "failure"]

@@ -7,7 +7,6 @@ takes the pictures.
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from outpost import reserved
 
 CHROMIUM = Path("/usr/bin/chromium")
 SWITCHES = [
@@ -46,22 +46,20 @@ def chromium():
     if not CHROMIUM.exists():
         raise Missing(f"there is no {CHROMIUM} (apt-get install chromium)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=SWITCHES, timeout=120_000
+        )
         yield browser
         browser.close()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Server:
     """`lingape serve` as a process of its own, and a way to call it."""
 
     def __init__(self, db: str, *, read_token: str | None = None, write_token: str | None = None):
-        self.db, self.port, self._token = db, free_port(), write_token
+        self.db, self._token = db, write_token
+        self._place = reserved()
+        self.port = self._place.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         tokens = {"LINGAPE_READ_TOKEN": read_token, "LINGAPE_WRITE_TOKEN": write_token}
         self._environment = os.environ | {k: v for k, v in tokens.items() if v is not None}
@@ -129,6 +127,7 @@ def serving(db: str, **tokens: str) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
+        server._place.close()
 
 
 PARTS = ["step by step", "three examples", "a role", "the rules twice", "a checklist"]

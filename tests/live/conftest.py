@@ -9,7 +9,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import browser
 import postgres
+
+
+def lacking(what, reason):
+    """Skip a test; in CI, where everything is installed, fail."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(f"This needs {what}: {reason}.")
 
 
 @pytest.fixture
@@ -20,15 +26,23 @@ def sqlite_url(tmp_path):
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """A server of PostgreSQL; without one, tests are skipped; `make service` insists."""
+    """A server of PostgreSQL."""
     try:
         server = postgres.Server()
     except postgres.Missing as reason:
-        if os.environ.get("LINGAPE_SERVICES"):
-            pytest.fail(f"This needs PostgreSQL: {reason}")
-        pytest.skip(f"PostgreSQL: {reason}")
+        lacking("PostgreSQL", reason)
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser. Not for the session: as long as it runs, other loops of asyncio cannot."""
+    try:
+        with browser.chromium() as found:
+            yield found
+    except browser.Missing as reason:
+        lacking("a browser", reason)
 
 
 @pytest.fixture
@@ -38,7 +52,7 @@ def postgres_url(postgres_server):
     return postgres_server.url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.service)])
+@pytest.fixture(params=["sqlite", "postgres"])
 def each_url(request):
     """A new database of each kind."""
     return request.getfixturevalue(f"{request.param}_url")

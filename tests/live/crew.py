@@ -3,10 +3,11 @@
 import os
 import random
 import time
+import uuid
 
 import numpy as np
 
-from lingape import Problem
+from lingape import Client, Problem
 from lingape.errors import StorageFailed
 from lingape.live import Experiment
 
@@ -59,10 +60,9 @@ def work_until_killed(url, path):
                     experiment.tell(ticket.id, reward)
 
 
-def work_patiently(url, path, seconds):
-    """Ask and tell for so long, repeating what fails; each acknowledged reward becomes a line."""
+def work_patiently(url, path, over):
+    """Ask and tell until it is over, repeating what fails; acknowledged rewards become lines."""
     random.seed()
-    end = time.monotonic() + seconds
 
     def repeat(act, *arguments):
         while True:
@@ -72,10 +72,42 @@ def work_patiently(url, path, seconds):
                 time.sleep(0.02)
 
     experiment = repeat(Experiment.open, url, "ads")
-    with open(path, "a") as file:
-        while time.monotonic() < end:
+    with open(path, "a", buffering=1) as file:
+        while not over.is_set():
             (ticket,) = repeat(experiment.ask)
             reward = pull(ticket.arm)
             repeat(experiment.tell, ticket.id, reward)
             file.write(f"{ticket.id} {reward!r}\n")
     experiment.close()
+
+
+def work_by_servers(urls, path, over):
+    """Ask and tell until it is over, each time by any server that answers.
+
+    Each acknowledged reward becomes a line.
+    """
+    random.seed()
+    experiments = [Client(url, retries=1).experiment("ads") for url in urls]
+
+    def repeat(act):
+        while True:
+            try:
+                return act(random.choice(experiments))
+            except StorageFailed:
+                time.sleep(0.02)
+
+    def ask(n, key):
+        return repeat(lambda experiment: experiment.ask(n, ttl=1, key=key))
+
+    def tell(ticket, reward):
+        return repeat(lambda experiment: experiment.tell(ticket, reward))
+
+    with open(path, "a", buffering=1) as file:
+        while not over.is_set():
+            for ticket in ask(random.choice([1, 1, 3]), uuid.uuid4().hex):
+                if random.random() < 0.1:
+                    repeat(lambda experiment, id=ticket.id: experiment.void(id, "bad luck"))
+                    continue
+                reward = pull(ticket.arm)
+                tell(ticket.id, reward)
+                file.write(f"{ticket.id} {reward!r}\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import warnings
@@ -11,7 +12,18 @@ with warnings.catch_warnings():  # it prefers the successor of httpx, and takes 
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-__all__ = ["Outpost", "TestClient"]
+__all__ = ["Outpost", "TestClient", "reserved"]
+
+
+def reserved():
+    """Return a socket that keeps a port for servers that come and go, and that nobody else gets.
+
+    As it does not listen, calls are refused while there is no server.
+    """
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
 
 
 class Outpost:
@@ -36,7 +48,7 @@ class Outpost:
         self.process.send_signal(number)
         return self.wait()
 
-    def wait(self, timeout=20):
+    def wait(self, timeout=60):
         code = self.process.wait(timeout)
         self.process.stdout.close()
         return code

@@ -5,6 +5,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -57,6 +58,27 @@ class Server:
     def stop(self, mode="immediate"):
         self._run("pg_ctl", "stop", "-w", "-m", mode)
 
+    @contextmanager
+    def full(self):
+        """Say what a server says when its disk is full; the tests' own disk had better not be."""
+        self.execute(
+            "CREATE FUNCTION lingape.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+        )
+        self.execute(
+            "CREATE TRIGGER full_disk BEFORE INSERT ON lingape.entries "
+            "EXECUTE FUNCTION lingape.full()"
+        )
+        yield
+        self.execute("DROP TRIGGER full_disk ON lingape.entries")
+
+    def hang_up(self):
+        """End all connections of lingape."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE application_name = 'lingape'"
+        )
+
     def empty(self):
         """Throw away all experiments, and whoever is connected."""
         self.execute(
@@ -86,7 +108,7 @@ class Server:
             done = subprocess.run(
                 [self._binaries / program, "-D", f"{self.folder}/data", *arguments],
                 cwd=self.folder,
-                env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
+                env={"LC_ALL": "C", "PATH": os.environ["PATH"], "PGCTLTIMEOUT": "300"},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from crew import problem, pull
-from outpost import Outpost
+from outpost import Outpost, reserved
 from tamper import change as tamper
 
 from lingape import Client, Experiment, Problem
@@ -137,10 +137,9 @@ def test_urls(url):
 
 
 def test_giving_up():
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        port = nobody.getsockname()[1]
     with (
-        Client(f"http://127.0.0.1:{port}", retries=1) as client,
+        reserved() as nobody,
+        Client(f"http://127.0.0.1:{nobody.getsockname()[1]}", retries=1) as client,
         pytest.raises(StorageFailed, match=r"cannot be reached.*nothing is recorded twice"),
     ):
         client.experiments()

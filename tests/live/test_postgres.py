@@ -1,11 +1,9 @@
 """What a server of PostgreSQL may do to experiments: restart, vanish, refuse."""
 
-import time
-from collections import Counter
-
 import crew
 import psycopg
 import pytest
+from audit import audit, wait_for_work
 from crew import problem
 from tamper import change
 
@@ -14,8 +12,6 @@ from lingape.errors import InvalidArgument, InvalidState, NotFound, StorageFaile
 from lingape.live import Experiment, Told
 from lingape.live.postgres import PostgresStore
 from lingape.live.store import Head, Note, Snapshot, open_store
-
-pytestmark = pytest.mark.service
 
 
 @pytest.fixture
@@ -27,14 +23,6 @@ def url(postgres_url):
 def ads(url):
     with Experiment.open(url, "ads", create=problem()) as experiment:
         yield experiment
-
-
-def hang_up(server):
-    """End all connections but the one that says so."""
-    server.execute(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-        "WHERE application_name = 'lingape'"
-    )
 
 
 def test_databases_without_experiments(url):
@@ -141,7 +129,7 @@ def test_a_connection_lost_between_calls_is_made_again(ads, postgres_server):
         lambda: ads.verify(),
         lambda: ads._store.save("ads", Snapshot(Head(1, "x"), "text")),
     ):
-        hang_up(postgres_server)
+        postgres_server.hang_up()
         act()
     assert ads.verify().pulls == 1
 
@@ -149,7 +137,7 @@ def test_a_connection_lost_between_calls_is_made_again(ads, postgres_server):
 def test_a_connection_lost_while_reading_is_made_again(ads, postgres_server):
     ads.add(0, 1.0)
     with ads._store.view("ads") as view:
-        hang_up(postgres_server)
+        postgres_server.hang_up()
         assert len(list(view.read())) == 2
 
 
@@ -161,9 +149,9 @@ def test_a_connection_lost_in_a_transaction(ads, postgres_server):
             store.transaction("ads") as log,
         ):
             if lose_first:
-                hang_up(postgres_server)
+                postgres_server.hang_up()
             log.append([Note("one", "x")])
-            hang_up(postgres_server)
+            postgres_server.hang_up()
     assert ads.status().event == 1
     ads.add(0, 1.0)
     assert ads.verify().pulls == 1
@@ -177,7 +165,7 @@ def test_a_connection_lost_at_the_commit(ads, postgres_server, monkeypatch, arri
     def commit(connection, log):
         if arrived:
             PostgresStore._commit(ads._store, connection, log)
-        hang_up(postgres_server)
+        postgres_server.hang_up()
         PostgresStore._commit(ads._store, connection, log)
 
     with monkeypatch.context() as patch:
@@ -198,10 +186,12 @@ def test_a_server_that_is_away(ads, postgres_server, monkeypatch):
         for _ in range(2):
             with pytest.raises(StorageFailed, match="cannot be used now"):
                 ads.tell(ticket.id, 0.5)
-        begun = time.monotonic()
-        with pytest.raises(StorageFailed, match="Is the server running"):
-            ads.status()
-        assert time.monotonic() - begun < 0.15  # it was waited for already
+        naps = []
+        with monkeypatch.context() as patch:
+            patch.setattr(live.time, "sleep", naps.append)
+            with pytest.raises(StorageFailed, match="Is the server running"):
+                ads.status()
+        assert not naps  # it was waited for already
     finally:
         postgres_server.start()
     ads.tell(ticket.id, 0.5)
@@ -216,18 +206,10 @@ def test_a_server_that_restarts_is_waited_for(ads, postgres_server):
 
 
 def test_a_full_disk(ads, postgres_server):
-    """What a server says when its disk is full; the tests' own disk had better not be."""
-    postgres_server.execute(
-        "CREATE FUNCTION lingape.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
-    )
-    postgres_server.execute(
-        "CREATE TRIGGER full_disk BEFORE INSERT ON lingape.entries EXECUTE FUNCTION lingape.full()"
-    )
-    with pytest.raises(StorageFailed, match=r"could not extend.*Make room"):
-        ads.add(0, 1.0)
-    assert ads.status().pulls == 0
-    postgres_server.execute("DROP TRIGGER full_disk ON lingape.entries")
+    with postgres_server.full():
+        with pytest.raises(StorageFailed, match=r"could not extend.*Make room"):
+            ads.add(0, 1.0)
+        assert ads.status().pulls == 0
     ads.add(0, 1.0)
     assert ads.verify().pulls == 1
 
@@ -272,8 +254,9 @@ def test_a_log_that_others_hold_for_too_long(ads, url):
 
 def test_a_holder_that_is_not_heard_of(url, monkeypatch):
     """As when its machine lost power: the server takes the lock back."""
+    other = PostgresStore(url, create=True)
     monkeypatch.setattr(live, "HOLD", 1)
-    lost, other = PostgresStore(url, create=True), PostgresStore(url, create=True)
+    lost = PostgresStore(url, create=True)
     with pytest.raises(StorageFailed, match="was lost"), lost.transaction("ads") as log:
         log.append([Note("one")])
         with other.transaction("ads") as theirs:
@@ -290,32 +273,27 @@ def restart_often(context, server, url, folder, restarts, workers=4):
     with Experiment.open(url, "ads", create=problem()):
         pass
     files = [folder / f"acknowledged-{i}" for i in range(workers)]
-    crowd = [
-        context.Process(target=crew.work_patiently, args=(url, file, 1.0 + restarts))
-        for file in files
-    ]
-    for process in crowd:
-        process.start()
-    for _ in range(restarts):
-        time.sleep(0.6)
-        server.restart()
-    for process in crowd:
-        process.join(timeout=60)
-        assert process.exitcode == 0
-    acknowledged = [line.split() for file in files for line in file.read_text().splitlines()]
-    with Experiment.open(url, "ads") as experiment:
-        told = [event for event in experiment.events() if isinstance(event, Told)]
-        assert Counter((event.ticket, event.reward) for event in told) == Counter(
-            (ticket, float(reward)) for ticket, reward in acknowledged
-        )
-        assert experiment.verify().pulls == len(acknowledged)
-    return len(acknowledged)
+    over = context.Event()
+    crowd = [context.Process(target=crew.work_patiently, args=(url, file, over)) for file in files]
+    try:
+        for process in crowd:
+            process.start()
+        for _ in range(restarts):
+            wait_for_work(files)
+            server.restart()
+        wait_for_work(files)
+    finally:
+        over.set()
+        for process in crowd:
+            process.join(timeout=120)
+    assert [process.exitcode for process in crowd] == [0] * workers
+    audit(url, files, unheard=0)
 
 
 def test_a_server_that_restarts_under_load(context, postgres_server, url, tmp_path):
-    assert restart_often(context, postgres_server, url, tmp_path, restarts=3) > 30
+    restart_often(context, postgres_server, url, tmp_path, restarts=3)
 
 
 @pytest.mark.slow
 def test_a_server_that_restarts_50_times_under_load(context, postgres_server, url, tmp_path):
-    assert restart_often(context, postgres_server, url, tmp_path, restarts=50) > 500
+    restart_often(context, postgres_server, url, tmp_path, restarts=50)

@@ -1,118 +1,115 @@
-"""Servers that are killed under load: what they acknowledged is there, once."""
+"""Servers that are killed, and databases that fail them: what was acknowledged is there, once."""
 
-import os
+import json
 import random
+import resource
 import signal
+import sqlite3
+import threading
 import time
-from collections import Counter
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 
 import crew
 import pytest
-from outpost import Outpost
+from audit import audit, wait_for_work
+from outpost import Outpost, TestClient, reserved
+from tamper import change
 
 from lingape import Client
-from lingape.errors import StorageFailed
-from lingape.live import Asked, Experiment, Told
-
-pytestmark = pytest.mark.service
-
-
-def work_until_killed(urls, path):
-    """Ask and tell for ever by servers that come and go; acknowledged rewards become lines."""
-    random.seed()
-    file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    experiments = [Client(url, retries=20).create("ads", crew.problem()) for url in urls]
-    while True:
-        experiment = random.choice(experiments)
-        tickets = experiment.ask(random.choice([1, 1, 3]), ttl=random.choice([None, 1]))
-        for ticket in tickets:
-            reward = crew.pull(ticket.arm)
-            experiment = random.choice(experiments)
-            if random.random() < 0.1:
-                experiment.void(ticket.id, "bad luck")
-                continue
-            experiment.tell(ticket.id, reward)
-            os.write(file, f"{ticket.id} {reward!r}\n".encode())
+from lingape.errors import InvalidState, StorageFailed
+from lingape.live import Experiment
+from lingape.live.server import create_app
+from lingape.live.serving import Service, serve
 
 
-def state(url):
-    with Experiment.open(url, "ads") as experiment, experiment.current() as replay:
-        return replay.explorer.state(), replay.head
-
-
-def kill_servers(context, url, folder, kills, workers=4, count=2):
-    """Kill one server after the other at random moments; return how many rewards were heard of."""
-    servers = [Outpost(url) for _ in range(count)]
-    files = [folder / f"acknowledged-{i}" for i in range(workers)]
-    urls = [server.url for server in servers]
-    crowd = [context.Process(target=work_until_killed, args=(urls, file)) for file in files]
-    rng = random.Random(7)
+def ask_raw(server, path, body=None):
+    """Return the status, the headers and the data of one answer."""
+    request = urllib.request.Request(
+        f"{server.url}/api{path}",
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
     try:
-        for process in crowd:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, answer.headers, json.load(answer)
+    except urllib.error.HTTPError as answer:
+        with answer:
+            return answer.status, answer.headers, json.load(answer)
+
+
+def refused(answer):
+    """Return the sentence of an answer that says: not now."""
+    status, headers, data = answer
+    assert status == 503 and headers["Retry-After"] == "1", data
+    return data["error"]
+
+
+class Crowd:
+    """Worker processes that ask and tell by servers, and go on whatever these do."""
+
+    def __init__(self, context, urls, folder, workers=4):
+        self.files = [folder / f"acknowledged-{i}" for i in range(workers)]
+        self._over = context.Event()
+        self._processes = [
+            context.Process(target=crew.work_by_servers, args=(urls, file, self._over))
+            for file in self.files
+        ]
+
+    def __enter__(self):
+        for process in self._processes:
             process.start()
-        wait_for_lines(files, 1)
-        for _ in range(kills):
-            time.sleep(rng.uniform(0.0, 0.5))
-            i = rng.randrange(count)
-            assert servers[i].end(signal.SIGKILL) == -signal.SIGKILL
-            servers[i] = Outpost(url, port=servers[i].port)
-        wait_for_lines(files, 1 + max(len(file.read_text().splitlines()) for file in files))
-        assert all(process.exitcode is None for process in crowd)  # workers went on
-    finally:
-        for process in crowd:
-            if process.pid is not None:
-                process.kill()
-                process.join()
-        for server in servers:
-            with server:
-                pass
-    heard = Counter()
-    for file in files:
-        for line in file.read_text().splitlines():
-            ticket, reward = line.split()
-            heard[ticket, float(reward)] += 1
-    with Experiment.open(url, "ads") as experiment:
-        events = experiment.events()
-        told = Counter((event.ticket, event.reward) for event in events if isinstance(event, Told))
-        assert max(told.values()) == 1 and max(heard.values()) == 1
-        assert heard <= told
-        assert told.total() - heard.total() <= workers  # told, and the worker was killed
-        asked = [ticket for e in events if isinstance(e, Asked) for ticket, _ in e.tickets]
-        assert len(asked) == len(set(asked)) and {ticket for ticket, _ in told} <= set(asked)
-        assert experiment.verify().pulls == told.total()
-    before = state(url)
-    forget_snapshots(url)
-    assert state(url) == before  # the replay from zero is the state, to the last bit
-    return heard.total()
+        return self
+
+    def __exit__(self, *exception):
+        self._over.set()
+        for process in self._processes:
+            process.join(timeout=120 if exception[0] is None else 1)
+            process.kill()
+        if exception[0] is None:
+            assert [process.exitcode for process in self._processes] == [0] * len(self.files)
 
 
-def wait_for_lines(files, count):
-    end = time.monotonic() + 60
-    while not all(file.exists() and len(file.read_text().splitlines()) >= count for file in files):
-        assert time.monotonic() < end, "workers do not get on"
-        time.sleep(0.05)
+def kill_servers(context, url, folder, kills):
+    """Kill servers at random moments, one or both, and check that nothing is lost or doubled."""
+    rng = random.Random(7)
+    with ExitStack() as stack:
+        ports = [stack.enter_context(reserved()).getsockname()[1] for _ in range(2)]
+        servers = {i: Outpost(url, port=port) for i, port in enumerate(ports)}
+        stack.callback(lambda: [server.end(signal.SIGKILL) for server in servers.values()])
+        with Client(servers[0].url) as client:
+            client.create("ads", crew.problem())
+        crowd = stack.enter_context(
+            Crowd(context, [server.url for server in servers.values()], folder)
+        )
+        wait_for_work(crowd.files)
+        while kills > 0:
+            time.sleep(rng.uniform(0.0, 0.3))
+            victims = rng.choice([[0], [1], [0, 1]])
+            for i in victims:
+                assert servers.pop(i).end(signal.SIGKILL) == -signal.SIGKILL
+                kills -= 1
+            if servers:
+                wait_for_work(crowd.files)  # they go on with the other one
+            for i in victims:
+                servers[i] = Outpost(url, port=ports[i])
+        wait_for_work(crowd.files)
+    audit(url, crowd.files, unheard=0)
 
 
-def forget_snapshots(url):
-    import sqlite3
-
-    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-    with connection:
-        connection.execute("DELETE FROM snapshots")
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
-
-
-def test_servers_that_are_killed(context, url, tmp_path):
-    assert kill_servers(context, url, tmp_path, kills=10) > 10
+def test_servers_that_are_killed(context, each_url, tmp_path):
+    kill_servers(context, each_url, tmp_path, kills=6)
 
 
 @pytest.mark.slow
-def test_servers_that_are_killed_200_times(context, url, tmp_path):
-    assert kill_servers(context, url, tmp_path, kills=200) > 1000
+def test_servers_that_are_killed_200_times(context, each_url, tmp_path):
+    kill_servers(context, each_url, tmp_path, kills=200)
 
 
-def test_a_server_that_ends_finishes_what_it_began(context, url, tmp_path):
+def test_a_server_that_ends_finishes_what_it_began(url):
     """SIGTERM: requests under way are answered, and nobody is left to wait."""
     with Outpost(url) as server, Client(server.url, retries=0) as client:
         experiment = client.create("ads", crew.problem())
@@ -123,3 +120,188 @@ def test_a_server_that_ends_finishes_what_it_began(context, url, tmp_path):
             experiment.ask()
     with Experiment.open(url, "ads") as local:
         assert local.status().pulls == 1
+
+
+def test_a_database_that_is_away(postgres_server, postgres_url):
+    with Outpost(postgres_url) as server, Client(server.url, retries=100) as client:
+        experiment = client.create("ads", crew.problem())
+        one, two = experiment.ask(2)
+        experiment.tell(one.id, 0.5)
+        postgres_server.stop()
+        try:
+            calls = [
+                ("/experiments/ads/tell", {"ticket": two.id, "reward": 0.25}),
+                ("/experiments/ads/ask", {}),
+                ("/experiments/ads", None),
+                ("/experiments/ads/events", None),
+                ("/experiments", None),
+            ]
+            with ThreadPoolExecutor() as pool:  # side by side, as each waits for a while
+                for answer in pool.map(lambda call: ask_raw(server, *call), calls):
+                    assert "Is the server running?" in refused(answer)
+            assert ask_raw(server, "/health")[0] == 200
+            worker = threading.Thread(target=experiment.tell, args=(two.id, 0.25))
+            worker.start()
+        finally:
+            postgres_server.start()
+        worker.join(120)  # it tried until the database was back
+        assert experiment.status().pulls == experiment.verify().pulls == 2
+
+
+def test_connections_that_are_cut_under_load(context, postgres_server, postgres_url, tmp_path):
+    with Outpost(postgres_url, "--workers", 2) as server:
+        with Client(server.url) as client:
+            client.create("ads", crew.problem())
+        with Crowd(context, [server.url], tmp_path) as crowd:
+            for _ in range(5):
+                wait_for_work(crowd.files)
+                postgres_server.hang_up()
+            postgres_server.stop()
+            postgres_server.start()
+            wait_for_work(crowd.files)
+        server.end()
+    audit(postgres_url, crowd.files, unheard=0)
+
+
+def test_a_disk_without_room(url, tmp_path):
+    """A limit on the size of files is what a server can be given without a disk of its own."""
+    with Outpost(url) as server, Client(server.url, retries=0) as client:
+        experiment = client.create("ads", crew.problem())
+        client.create("other", crew.problem())
+        _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        room = (tmp_path / "run.db-wal").stat().st_size + 100_000
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (room, most))
+        recorded = 0
+        with pytest.raises(StorageFailed, match=r"Make room.*nothing is recorded twice"):
+            for recorded in range(10_000):
+                experiment.add(0, 1.0, key=str(recorded))
+        assert recorded > 1
+        body = {"arm": 0, "reward": 1.0, "key": str(recorded)}
+        assert "Make room" in refused(ask_raw(server, "/experiments/ads/add", body))
+        assert experiment.status().pulls == experiment.verify().pulls == recorded
+        assert client.experiment("other").status().pulls == 0
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        for key in (recorded - 1, recorded):
+            experiment.add(0, 1.0, key=str(key))
+        assert experiment.verify().pulls == recorded + 1
+
+
+def serving(url):
+    return TestClient(create_app(url), base_url="http://127.0.0.1")
+
+
+def problem_of(answer):
+    """Return the sentence of an answer to a TestClient that says: not now."""
+    assert answer.status_code == 503 and answer.headers["retry-after"] == "1", answer.text
+    return answer.json()["error"]
+
+
+def test_a_database_without_room(postgres_server, postgres_url):
+    with Experiment.open(postgres_url, "ads", create=crew.problem()) as experiment:
+        experiment.add(0, 1.0)
+    body = {"arm": 0, "reward": 1.0}
+    with serving(postgres_url) as client:
+        with postgres_server.full():
+            answer = client.post("/api/experiments/ads/add", json=body)
+            assert "Make room" in problem_of(answer)
+            assert client.get("/api/experiments/ads").json()["pulls"] == 1
+        assert client.post("/api/experiments/ads/add", json=body).json()["pulls"] == 2
+
+
+@pytest.fixture
+def experiments(each_url, tmp_path):
+    """A database with two experiments, of which one is exported."""
+    for name in ("ads", "other"):
+        with Experiment.open(each_url, name, create=crew.problem()) as experiment:
+            for arm in range(6):
+                experiment.add(arm, crew.pull(arm))
+            experiment.export(tmp_path / f"{name}.jsonl")
+    return each_url
+
+
+def test_a_database_that_can_only_be_read(experiments, monkeypatch):
+    connect = sqlite3.connect
+
+    def read_only(path, **settings):
+        return connect(f"file:{path}?mode=ro", uri=True, **settings)
+
+    url = experiments
+    if url.startswith("postgresql:"):
+        url += "&options=-c%20default_transaction_read_only%3Don"
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", read_only)
+        with serving(url) as client:
+            answer = client.post("/api/experiments/ads/add", json={"arm": 0, "reward": 1.0})
+            sentence = problem_of(answer)
+            assert "Nothing was recorded" in sentence and "writ" in sentence
+            assert client.get("/api/experiments/ads").json()["pulls"] == 6
+            assert len(client.get("/api/experiments").json()["experiments"]) == 2
+    with serving(experiments) as client:
+        answer = client.post("/api/experiments/ads/add", json={"arm": 0, "reward": 1.0})
+        assert answer.json()["pulls"] == 7
+
+
+def test_a_log_that_is_damaged(experiments, tmp_path):
+    """Its experiment waits for somebody to mend it; others do not."""
+    change(experiments, "UPDATE entries SET digest = 'x' WHERE name = 'ads' AND seq = 4")
+    with serving(experiments) as client:
+        for _ in range(2):
+            sentence = problem_of(client.get("/api/experiments/ads"))
+            assert "event 4" in sentence and "Restore a copy" in sentence
+            answer = client.post("/api/experiments/ads/add", json={"arm": 0, "reward": 1.0})
+            assert "Restore a copy" in problem_of(answer)
+        answer = client.post("/api/experiments/other/add", json={"arm": 0, "reward": 1.0})
+        assert answer.json()["pulls"] == 7
+        assert client.get("/api/health").status_code == 200
+        lines = client.get("/api/experiments").json()["experiments"]
+        assert [line["name"] for line in lines] == ["other"]
+    for table in ("entries", "refs", "logs", "snapshots"):
+        change(experiments, f"DELETE FROM {table} WHERE name = 'ads'")
+    Experiment.from_export(tmp_path / "ads.jsonl", experiments).close()
+    with serving(experiments) as client:
+        assert client.get("/api/experiments/ads").json()["pulls"] == 6
+
+
+def test_a_truncated_file(sqlite_url, tmp_path):
+    with Experiment.open(sqlite_url, "ads", create=crew.problem()) as experiment:
+        for _ in range(50):
+            experiment.add(0, 1.0)
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    whole = path.read_bytes()
+    with serving(sqlite_url) as client:
+        path.write_bytes(whole[: len(whole) // 2])
+        sentence = problem_of(client.get("/api/experiments/ads"))
+        assert "damaged" in sentence and "Restore a copy" in sentence
+    for rest in tmp_path.glob("run.db-*"):
+        rest.unlink()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InvalidState, match=r"damaged.*Restore a copy"):
+        serve(Service(sqlite_url), ready=print)
+    path.write_bytes(whole)
+    with serving(sqlite_url) as client:
+        assert client.get("/api/experiments/ads").json()["pulls"] == 50
+
+
+def test_a_clock_that_jumps(each_url, clock, monkeypatch):
+    begin = Experiment.open
+    monkeypatch.setattr(
+        Experiment, "open", lambda *place, **settings: begin(*place, clock=clock, **settings)
+    )
+    with (
+        serving(each_url) as client,
+        Experiment.open(each_url, "ads", create=crew.problem()) as experiment,
+    ):
+
+        def post(what, body):
+            answer = client.post(f"/api/experiments/ads/{what}", json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        tickets = []
+        for jump in (-1e8, 3e8, -2e8):
+            tickets += post("ask", {"ttl": 60})["tickets"]
+            clock.now += jump
+        for ticket in tickets:
+            post("tell", {"ticket": ticket["id"], "reward": 1.0})
+        assert client.get("/api/experiments/ads").json()["pulls"] == 3
+        assert experiment.verify().pulls == 3

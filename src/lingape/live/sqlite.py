@@ -31,9 +31,11 @@ _SYNCABLE = os.O_RDONLY if os.name == "posix" else os.O_RDWR
 _ADVICE = {
     "SQLITE_BUSY": "Another process has held it for too long; try again.",
     "SQLITE_FULL": "Nothing was recorded. Make room on the disk and do the same again.",
-    "SQLITE_READONLY": "Nothing was recorded. Make the file and its folder writable.",
+    "SQLITE_READONLY": "Nothing was recorded. Make the file and its folder writable, and open "
+    "it again.",
     "SQLITE_CANTOPEN": "The folder must exist, and be writable.",
-    "SQLITE_IOERR": "Look after the disk, then do the same again: nothing is recorded twice.",
+    "SQLITE_IOERR": "Make room on the disk, or look after it, and do the same again: nothing is "
+    "recorded twice.",
 }
 
 SCHEMA = """CREATE TABLE logs (
