@@ -115,7 +115,8 @@ class Gate:
             return 403, "This is the token for reading. Send the one for writing."
         return 401, (
             "This server wants a token, and got none or another one. Send the header "
-            "'Authorization: Bearer TOKEN'."
+            "'Authorization: Bearer TOKEN': by Client(url, token) in Python, by "
+            "LINGAPE_WRITE_TOKEN or LINGAPE_READ_TOKEN in the shell."
         )
 
 
