@@ -75,6 +75,8 @@ CREATE TRIGGER no_delete BEFORE DELETE ON entries
 class SqliteStore:
     """A file of SQLite, for any number of processes and threads on one machine."""
 
+    read_first = True  # a look at the file costs little
+
     def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
         self.url = url
         self.path = Path(url.removeprefix("sqlite:///"))
@@ -101,7 +103,7 @@ class SqliteStore:
             yield SqliteLog(connection, name)
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator["SqliteLog"]:
+    def transaction(self, name: str, sought: Sequence[str] = ()) -> Iterator["SqliteLog"]:
         """Give the log, alone."""
         with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
             yield SqliteLog(connection, name)

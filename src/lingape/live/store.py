@@ -76,6 +76,7 @@ class Store(Protocol):
     """
 
     url: str  # where it is, for messages: without a password
+    read_first: bool  # whether it pays to read on before waiting for a transaction
 
     def experiments(self) -> list[str]:
         """Return the names of all logs."""
@@ -83,7 +84,9 @@ class Store(Protocol):
 
     def view(self, name: str) -> AbstractContextManager[View]: ...
 
-    def transaction(self, name: str) -> AbstractContextManager[Log]: ...
+    def transaction(self, name: str, sought: Sequence[str] = ()) -> AbstractContextManager[Log]:
+        """Give a log to append to; `sought` are references that it will be asked to find."""
+        ...
 
     def sync(self) -> None:
         """Return once everything committed so far is safe from a power cut."""
