@@ -436,8 +436,8 @@ class Experiment:
     def _in_turn(self, act: Callable[[Turn], T], reference: str | None = None) -> T:
         """Return what `act` returns, given the right to append and all events before applied.
 
-        Threads that wait for each other share a transaction: whoever gets in first does what all
-        of them want. None hears of it before it is committed and safe on disk.
+        Threads that wait for each other share a transaction: whoever gets in does what all of them
+        want. None hears of it before it is committed and safe on disk.
         """
         self._notice_fork()
         request = Request(act, reference)
@@ -452,46 +452,48 @@ class Experiment:
         self._store.sync()
         return request.answer()
 
-    def _take_turn(self, first: Request[Any]) -> None:
-        """Answer a request, and those that wait meanwhile.
+    def _take_turn(self, request: Request[Any]) -> None:
+        """Answer a request, together with all that wait, in the order in which they came.
 
         A shared turn that fails is as if it had not been, and each takes one alone; but for one
         that fails in its commit, of which nobody knows whether it is recorded.
         """
         if self._memory is None or self._store.read_first:
             self._follow_view()  # most of the work, while others may still write
-        requests = [first]
-        self._join(requests)
-        sought = [request.reference for request in requests if request.reference is not None]
+        shared = not request.called
+        requests = self._call() if shared else [request]
+        sought = [each.reference for each in requests if each.reference is not None]
         turn, complete = None, False
         try:
             with self._store.transaction(self.name, sought) as log:
                 turn = Turn(log, self._follow(log), _now(self._clock))
-                self._join(requests)
-                for request in requests:
-                    request.run(turn)
+                requests += self._call() if shared else []
+                for each in requests:
+                    each.run(turn)
                 complete = True
         except BaseException as reason:
             if turn is not None and turn.records:
                 self._memory = None  # it may be ahead of the log: read that again
-            for request in requests:
-                if complete or len(requests) == 1:
-                    request.fail(reason if isinstance(reason, Exception) else StorageFailed(CUT))
-                request.alone = True
+            if complete or len(requests) == 1:
+                for each in requests:
+                    each.fail(reason if isinstance(reason, Exception) else StorageFailed(CUT))
             if not isinstance(reason, Exception):
                 raise
             return
-        for request in requests:
-            request.over = True
+        for each in requests:
+            each.over = True
         if turn.passed(EVERY):
             self._save(turn.replay)
 
-    def _join(self, requests: list[Request[Any]]) -> None:
-        """Let those who wait share a turn, unless it is for one alone."""
-        while self._waiting and not requests[0].alone:
+    def _call(self) -> list[Request[Any]]:
+        """Return those that wait, out of the queue."""
+        requests = []
+        while self._waiting:
             request = self._waiting.popleft()
-            if request is not requests[0] and not request.over:
+            request.called = True
+            if not request.over:
                 requests.append(request)
+        return requests
 
     def _follow(self, view: View) -> Replay:
         """Return what the log amounts to, having read on to its end."""

@@ -63,7 +63,7 @@ class Request(Generic[T]):
 
     def __init__(self, act: Callable[[Turn], T], reference: str | None = None) -> None:
         self._act, self.reference = act, reference
-        self.alone = False  # it shared a turn that came to nothing, and takes one alone
+        self.called = False  # it is out of the queue; if nothing came of it, it goes alone
         self.over = False  # there is an answer
         self._result: list[T] = []
         self._reason: Exception | None = None
