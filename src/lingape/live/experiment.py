@@ -458,8 +458,7 @@ class Experiment:
         A shared turn that fails is as if it had not been, and each takes one alone; but for one
         that fails in its commit, of which nobody knows whether it is recorded.
         """
-        if self._memory is None or self._store.read_first:
-            self._follow_view()  # most of the work, while others may still write
+        self._follow_view()  # most of the work, while others may still write
         shared = not request.called
         requests = self._call() if shared else [request]
         sought = [each.reference for each in requests if each.reference is not None]

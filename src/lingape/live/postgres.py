@@ -6,7 +6,8 @@ other. Reading takes no lock and no transaction: a log is only ever appended to,
 to a number are the same at any moment.
 
 Each message to the server and back costs time in which others wait for the lock. So statements go
-in batches: the lock comes with what is new in the log, and what is appended goes with the commit.
+in batches: the lock comes with what is new in the log and with what will be looked for in it, and
+what is appended goes with the commit.
 """
 
 import hashlib
@@ -104,8 +105,6 @@ ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, digest = excluded.digest;
 
 class PostgresStore:
     """A database of PostgreSQL, for any number of processes and threads on any machines."""
-
-    read_first = False  # a transaction comes with what is new
 
     def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
         try:

@@ -75,8 +75,6 @@ CREATE TRIGGER no_delete BEFORE DELETE ON entries
 class SqliteStore:
     """A file of SQLite, for any number of processes and threads on one machine."""
 
-    read_first = True  # a look at the file costs little
-
     def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
         self.url = url
         self.path = Path(url.removeprefix("sqlite:///"))

@@ -76,7 +76,6 @@ class Store(Protocol):
     """
 
     url: str  # where it is, for messages: without a password
-    read_first: bool  # whether it pays to read on before waiting for a transaction
 
     def experiments(self) -> list[str]:
         """Return the names of all logs."""
