@@ -15,8 +15,9 @@ import lingape.live.experiment as live
 from lingape.errors import Conflict, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment
 from lingape.live.events import keyed
-from lingape.live.replay import Replay
+from lingape.live.replay import Progress, Replay
 from lingape.live.store import START, Head, Note, Snapshot, chained, open_store
+from lingape.live.turn import Request, Turn
 
 
 @pytest.fixture
@@ -135,13 +136,14 @@ def test_long_references(store):
 
 def test_what_is_sought_is_found_as_it_is_inside(store, url):
     """References named beforehand are looked up once the log is ours, and appended ones too."""
+    odd, odder = keyed("ask", """'"\\{,}%s"""), keyed("ask", "")
     other = open_store(url, create=True)
     with other.transaction("a") as log:
-        log.append([Note("one", "x"), Note("two", "y")])
-    with store.transaction("a", ["x", "z", "new"]) as log:
-        assert [log.find(name) for name in ("x", "y", "z", "new")] == [1, 2, None, None]
+        log.append([Note("one", odd), Note("two", "y")])
+    with store.transaction("a", [odd, odder, "new"]) as log:
+        assert [log.find(name) for name in (odd, "y", odder, "new")] == [1, 2, None, None]
         log.append([Note("three", "new")])
-        assert [log.find(name) for name in ("new", "z", "x")] == [3, None, 1]
+        assert [log.find(name) for name in ("new", odder, odd)] == [3, None, 1]
     other.close()
 
 
@@ -207,8 +209,8 @@ def test_threads_share_a_turn(ads, monkeypatch):
 
 
 def test_a_shared_turn_that_fails_is_taken_by_each_alone(ads, monkeypatch):
-    """One reward breaks the explorer; the others are recorded, once."""
-    (ticket,) = ads.ask()
+    """One reward breaks the explorer; the others are recorded, once, as if it had not been."""
+    ticket, twice = ads.ask(2)
     apply = Replay.apply
 
     def fragile(replay, event, digest):
@@ -218,15 +220,36 @@ def test_a_shared_turn_that_fails_is_taken_by_each_alone(ads, monkeypatch):
 
     monkeypatch.setattr(Replay, "apply", fragile)
     together = Together(ads, monkeypatch)
-    one, broken, two = together(
-        lambda: ads.add(0, 0.5), lambda: ads.tell(ticket.id, 13.0), lambda: ads.add(1, 0.25)
+    told, differently, broken, added = together(
+        lambda: ads.tell(twice.id, 0.5),
+        lambda: ads.tell(twice.id, 0.75),  # refused in the shared turn, and perhaps not alone
+        lambda: ads.tell(ticket.id, 13.0),
+        lambda: ads.add(1, 0.25),
     )
-    assert together.turns == 4
-    assert isinstance(broken, ZeroDivisionError)
-    assert {one.pulls, two.pulls} == {1, 2}
-    assert sorted(event.reward for event in ads.events()[2:]) == [0.25, 0.5]
+    assert together.turns == 5
+    assert isinstance(broken, ZeroDivisionError) and added.pulls <= 2
+    assert sorted([type(told), type(differently)], key=str) == [Conflict, Progress]
+    first = 0.75 if isinstance(told, Conflict) else 0.5
+    assert sorted(event.reward for event in ads.events()[2:]) == [0.25, first]
     assert ads.tell(ticket.id, 1.0).pulls == 3
     ads.verify()
+
+
+def test_a_refusal_in_a_turn_that_came_to_nothing_is_forgotten(ads):
+    reasons = [Conflict("no")]
+
+    def act(turn):
+        if reasons:
+            raise reasons.pop()
+        return 5
+
+    with ads.current() as replay, ads._store.transaction("ads") as log:
+        request = Request(act)
+        request.run(Turn(log, replay, 0.0))
+        with pytest.raises(Conflict):
+            request.answer()
+        request.run(Turn(log, replay, 0.0))
+        assert request.answer() == 5
 
 
 def test_a_commit_that_fails_fails_for_all(ads, monkeypatch):

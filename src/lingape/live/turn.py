@@ -71,6 +71,7 @@ class Request(Generic[T]):
     def run(self, turn: Turn) -> None:
         """Do it; the answer is one once the turn has ended well."""
         before = turn.records
+        self._reason = None  # of a turn that came to nothing
         try:
             self._result = [self._act(turn)]
         except LingapeError as reason:
