@@ -104,8 +104,7 @@ class Experiment:
         >>> with Experiment.open(url, "ads", create=Problem([[1, 0], [0, 1]])) as experiment:
         ...     ticket = experiment.ask()[0]
         ...     experiment.tell(ticket.id, 0.83)
-        ...     experiment.status().pulls
-        1
+        Progress(pulls=1, settled=False)
         """
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise InvalidArgument(
