@@ -149,7 +149,7 @@ def many_arms(folder: Path, arms: int, dimension: int, events: int) -> dict[str,
     experiment, from_snapshot = opened(url)
     waiting = experiment.ask(8)  # others at work
     taken = []
-    for _ in range(600):
+    for _ in range(1_000):  # with some snapshots among them
         begun = time.perf_counter()
         (ticket,) = experiment.ask()
         between = time.perf_counter()

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from crew import problem, pull
 from tamper import change
 
 import lingape.live.experiment as live
-from lingape.errors import InvalidState, NotFound, StorageFailed
+from lingape.errors import Conflict, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment
 from lingape.live.events import keyed
+from lingape.live.replay import Progress, Replay
 from lingape.live.store import START, Head, Note, Snapshot, chained, open_store
+from lingape.live.turn import Request, Turn
 
 
 @pytest.fixture
@@ -129,6 +132,159 @@ def test_long_references(store):
         assert log.find(reference) == 1
     with pytest.raises(StorageFailed), store.transaction(name) as log:
         log.append([Note("two", reference)])
+
+
+def test_what_is_sought_is_found_as_it_is_inside(store, url):
+    """References named beforehand are looked up once the log is ours, and appended ones too."""
+    odd, odder = keyed("ask", """'"\\{,}%s"""), keyed("ask", "")
+    other = open_store(url, create=True)
+    with other.transaction("a") as log:
+        log.append([Note("one", odd), Note("two", "y")])
+    with store.transaction("a", [odd, odder, "new"]) as log:
+        assert [log.find(name) for name in (odd, "y", odder, "new")] == [1, 2, None, None]
+        log.append([Note("three", "new")])
+        assert [log.find(name) for name in ("new", odder, odd)] == [3, None, 1]
+    other.close()
+
+
+class Together:
+    """Threads that have to wait for each other at one experiment, and hence share a turn."""
+
+    def __init__(self, experiment, monkeypatch):
+        self.experiment, self.turns = experiment, 0
+        self._transaction = experiment._store.transaction
+        monkeypatch.setattr(experiment._store, "transaction", self._counted)
+
+    def _counted(self, *arguments):
+        self.turns += 1
+        return self._transaction(*arguments)
+
+    def __call__(self, *acts):
+        """Return what each returns or raises."""
+        answers = [None] * len(acts)
+
+        def work(i):
+            try:
+                answers[i] = acts[i]()
+            except Exception as reason:
+                answers[i] = reason
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(acts))]
+        with self.experiment._alone():
+            for i, thread in enumerate(threads, start=1):
+                thread.start()
+                while len(self.experiment._waiting) < i:
+                    time.sleep(0.001)
+        for thread in threads:
+            thread.join()
+        return answers
+
+
+@pytest.fixture
+def ads(url):
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        yield experiment
+
+
+def test_threads_share_a_turn(ads, monkeypatch):
+    """Who is refused leaves no trace, and concerns nobody else."""
+    (first,) = ads.ask()
+    together = Together(ads, monkeypatch)
+    asked, again, added, told, refused, other, unknown = together(
+        lambda: ads.ask(2, key="k"),
+        lambda: ads.ask(2, key="k"),
+        lambda: ads.add(1, 0.5),
+        lambda: ads.tell(first.id, 1.0),
+        lambda: ads.tell(first.id, 2.0),
+        lambda: ads.ask(3, key="k"),
+        lambda: ads.void("9-0-abcdefgh", "why"),
+    )
+    assert together.turns == 1
+    assert asked == again and len(asked) == 2
+    assert (added.pulls, told.pulls) == (1, 2)
+    assert isinstance(refused, Conflict) and "was told 1.0" in str(refused)
+    assert isinstance(other, Conflict) and isinstance(unknown, NotFound)
+    assert [event.kind for event in ads.events()] == ["created", "asked", "asked", "added", "told"]
+    ads.verify()
+
+
+def test_a_shared_turn_that_fails_is_taken_by_each_alone(ads, monkeypatch):
+    """One reward breaks the explorer; the others are recorded, once, as if it had not been."""
+    ticket, twice = ads.ask(2)
+    apply = Replay.apply
+
+    def fragile(replay, event, digest):
+        apply(replay, event, digest)
+        if getattr(event, "reward", None) == 13.0:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(Replay, "apply", fragile)
+    together = Together(ads, monkeypatch)
+    told, differently, broken, added = together(
+        lambda: ads.tell(twice.id, 0.5),
+        lambda: ads.tell(twice.id, 0.75),  # refused in the shared turn, and perhaps not alone
+        lambda: ads.tell(ticket.id, 13.0),
+        lambda: ads.add(1, 0.25),
+    )
+    assert together.turns == 5
+    assert isinstance(broken, ZeroDivisionError) and added.pulls <= 2
+    assert sorted([type(told), type(differently)], key=str) == [Conflict, Progress]
+    first = 0.75 if isinstance(told, Conflict) else 0.5
+    assert sorted(event.reward for event in ads.events()[2:]) == [0.25, first]
+    assert ads.tell(ticket.id, 1.0).pulls == 3
+    ads.verify()
+
+
+def test_a_refusal_in_a_turn_that_came_to_nothing_is_forgotten(ads):
+    reasons = [Conflict("no")]
+
+    def act(turn):
+        if reasons:
+            raise reasons.pop()
+        return 5
+
+    with ads.current() as replay, ads._store.transaction("ads") as log:
+        request = Request(act)
+        request.run(Turn(log, replay, 0.0))
+        with pytest.raises(Conflict):
+            request.answer()
+        request.run(Turn(log, replay, 0.0))
+        assert request.answer() == 5
+
+
+def test_a_commit_that_fails_fails_for_all(ads, monkeypatch):
+    """It may be recorded or not, so nobody does it again unasked."""
+    together = Together(ads, monkeypatch)
+    transaction = ads._store.transaction
+
+    @contextmanager
+    def lost(*arguments):
+        with transaction(*arguments) as log:
+            yield log
+        raise StorageFailed("It may be recorded or not.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ads._store, "transaction", lost)
+        answers = together(lambda: ads.add(0, 0.5), lambda: ads.add(1, 0.25))
+    assert [type(answer) for answer in answers] == [StorageFailed] * 2
+    assert together.turns == 1
+    assert ads.add(2, 1.0).pulls == 3  # in this case it was
+    ads.verify()
+
+
+def test_who_was_interrupted_while_waiting_records_nothing(ads, monkeypatch):
+    class Mutex:
+        def __enter__(self):
+            raise KeyboardInterrupt
+
+        def __exit__(self, *exception):
+            raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ads, "_mutex", Mutex())
+        with pytest.raises(KeyboardInterrupt):
+            ads.add(0, 0.5)
+    assert ads.add(1, 0.25).pulls == 1
 
 
 @pytest.fixture

@@ -176,9 +176,9 @@ class BudgetExplorer(GapExplorer):
         if not self.left:
             self._verdict = self.certificate()
 
-    def state(self) -> dict[str, Any]:
-        """Return everything needed to go on later, as JSON-able data."""
-        return super().state() | {"ridge": self._blank.ridge}
+    def progress(self) -> dict[str, Any]:
+        """Return the state but for the problem."""
+        return super().progress() | {"ridge": self._blank.ridge}
 
     def _revived(self, verdict: Any) -> Certificate:
         try:

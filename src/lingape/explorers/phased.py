@@ -113,9 +113,9 @@ class PhasedExplorer(PlannedExplorer):
     def _with_delta(self, delta: float) -> Problem:
         return Problem(**self.problem.to_dict() | {"delta": delta})
 
-    def state(self) -> dict[str, Any]:
-        """Return everything needed to go on later, as JSON-able data."""
-        return super().state() | {
+    def progress(self) -> dict[str, Any]:
+        """Return the state but for the problem."""
+        return super().progress() | {
             "told": self._told.tolist(),
             "history": self.history,
             "favourite": self._favourite,
@@ -208,10 +208,10 @@ class QuotaExplorer(PhasedExplorer):
         """Return what is proven since the last phase ended; once done, the final proof."""
         return self._verdict or self._certify(settled=False, margin=self._proven)
 
-    def state(self) -> dict[str, Any]:
-        """Return everything needed to go on later, as JSON-able data."""
+    def progress(self) -> dict[str, Any]:
+        """Return the state but for the problem."""
         proven = self._proven if math.isfinite(self._proven) else None
-        return super().state() | {"lengths": self.lengths, "proven": proven}
+        return super().progress() | {"lengths": self.lengths, "proven": proven}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:

@@ -353,10 +353,13 @@ class GapExplorer(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return everything needed to go on later, as JSON-able data."""
+        return {"problem": self.problem.to_dict(), **self.progress()}
+
+    def progress(self) -> dict[str, Any]:
+        """Return the state but for the problem, which never changes and may be large."""
         return {
             "format": self._format(),
             "version": VERSION,
-            "problem": self.problem.to_dict(),
             "bound": describe(self.bound, BOUNDS),
             "ridge": self.estimate.ridge,
             "settings": {name: self._describe(name) for name in self.settings},

@@ -101,9 +101,9 @@ class XYAdaptive(PhasedExplorer):
         share = 6 / (np.pi * self.phase) ** 2
         return self._with_delta(share * self.problem.delta)
 
-    def state(self) -> dict[str, Any]:
-        """Return everything needed to go on later, as JSON-able data."""
-        return super().state() | {"longest": self._longest}
+    def progress(self) -> dict[str, Any]:
+        """Return the state but for the problem."""
+        return super().progress() | {"longest": self._longest}
 
     def _rejoin(self, active: IntArray, state: dict[str, Any]) -> None:
         longest = float(state["longest"])

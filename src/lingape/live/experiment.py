@@ -9,11 +9,12 @@ import os
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from .. import __version__
 from ..errors import (
@@ -47,11 +48,16 @@ from .standing import Status, status_of
 from .store import START, WAY_OUT, Head, Note, Store, View, check_link, open_store
 from .texts import checked_text
 from .tickets import TICKET, Ticket, checked_ttl, ticket_id, tickets_of
-from .turn import Turn
+from .turn import Request, Turn
 from .verification import Verification, export_line, read_export, verify
 
 EVERY = 500  # events between snapshots
 MOST = 1_000  # tickets in one ask
+T = TypeVar("T")
+CUT = (
+    "Recording was interrupted. It may be recorded or not. Do the same again: what is there "
+    "already is not recorded twice."
+)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -67,6 +73,7 @@ class Experiment:
         self.name = name
         self._store, self._clock = store, clock
         self._mutex, self._process = threading.RLock(), os.getpid()
+        self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
         self._memory: Replay | None = None  # what the log amounts to, as far as it was read
         self._loaded = 0  # the event from which it was read on
 
@@ -176,7 +183,8 @@ class Experiment:
             raise InvalidArgument(f"ask needs a whole number from 1 to {MOST}; got {n!r}.")
         worker, key = checked_text("worker", worker), checked_text("key", key)
         seconds = checked_ttl(ttl)
-        with self._turn() as turn:
+
+        def act(turn: Turn) -> list[Ticket]:
             if key is not None and (before := turn.find(keyed("ask", key), Asked)) is not None:
                 if (len(before.tickets), before.worker) != (n, worker):
                     raise Conflict(
@@ -201,6 +209,8 @@ class Experiment:
             turn.record(asked)
             return tickets_of(asked, turn.replay.problem)
 
+        return self._in_turn(act, None if key is None else keyed("ask", key))
+
     def tell(self, ticket: str, reward: float) -> Progress:
         """Record the reward of a ticket; return how many there are, and whether that settles it.
 
@@ -208,7 +218,8 @@ class Experiment:
         telling that of a voided ticket. A ticket past its deadline may be told.
         """
         value = checked_reward(reward)
-        with self._turn() as turn:
+
+        def act(turn: Turn) -> Progress:
             known = turn.replay.open.get(ticket) if isinstance(ticket, str) else None
             if known is None:
                 before = self._closing(turn, ticket)
@@ -228,6 +239,8 @@ class Experiment:
             )
             return turn.replay.progress
 
+        return self._in_turn(act)
+
     def void(self, ticket: str, reason: str) -> Progress:
         """Record that a ticket will have no reward; voiding again changes nothing.
 
@@ -237,7 +250,8 @@ class Experiment:
         why = checked_text("reason", reason)
         if not why:
             raise InvalidArgument("void needs a reason, such as 'node lost'; got none.")
-        with self._turn() as turn:
+
+        def act(turn: Turn) -> Progress:
             if not isinstance(ticket, str) or ticket not in turn.replay.open:
                 before = self._closing(turn, ticket)
                 if isinstance(before, Told):
@@ -249,13 +263,16 @@ class Experiment:
             turn.record(Voided(seq=turn.next, time=turn.now, ticket=ticket, reason=why))
             return turn.replay.progress
 
+        return self._in_turn(act)
+
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for: history, or a trial somebody made unasked.
 
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
         value, key = checked_reward(reward), checked_text("key", key)
-        with self._turn() as turn:
+
+        def act(turn: Turn) -> Progress:
             index = turn.replay.problem.check_pull(arm)
             if key is not None and (before := turn.find(keyed("add", key), Added)) is not None:
                 if (before.arm, before.reward) != (index, value):
@@ -266,6 +283,8 @@ class Experiment:
                 return turn.replay.progress
             turn.record(Added(seq=turn.next, time=turn.now, arm=index, reward=value, key=key))
             return turn.replay.progress
+
+        return self._in_turn(act, None if key is None else keyed("add", key))
 
     @contextmanager
     def current(self) -> Iterator[Replay]:
@@ -383,34 +402,82 @@ class Experiment:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other threads of this process out; after a fork they are gone, and so is theirs."""
-        if self._process != os.getpid():
-            self._mutex, self._process = threading.RLock(), os.getpid()
-            self._memory = None  # a thread may have been at it
+        """Keep other threads of this process out."""
+        self._notice_fork()
         with self._mutex:
             yield
+
+    def _notice_fork(self) -> None:
+        """After a fork the other threads are gone, and what they were at is theirs."""
+        if self._process != os.getpid():
+            self._mutex, self._process = threading.RLock(), os.getpid()
+            self._waiting = deque()
+            self._memory = None  # a thread may have been at it
 
     def _follow_view(self) -> Replay:
         with self._store.view(self.name) as view:
             return self._follow(view)
 
-    @contextmanager
-    def _turn(self) -> Iterator[Turn]:
-        """Give the right to append, with all events before applied."""
-        with self._alone():
-            self._follow_view()  # most of the work, while others may still write
-            turn = None
-            try:
-                with self._store.transaction(self.name) as log:
-                    turn = Turn(log, self._follow(log), _now(self._clock))
-                    yield turn
-            except BaseException:
-                if turn is not None and turn.recorded:
-                    self._memory = None  # it may be ahead of the log: read that again
-                raise
-            if turn.recorded and turn.replay.head.seq // EVERY > turn.begin // EVERY:
-                self._save(turn.replay)
+    def _in_turn(self, act: Callable[[Turn], T], reference: str | None = None) -> T:
+        """Return what `act` returns, given the right to append and all events before applied.
+
+        Threads that wait for each other share a transaction: whoever gets in does what all of them
+        want. None hears of it before it is committed and safe on disk.
+        """
+        self._notice_fork()
+        request = Request(act, reference)
+        self._waiting.append(request)
+        try:
+            with self._mutex:
+                while not request.over:
+                    self._take_turn(request)
+        except BaseException:
+            request.over = True  # nobody waits for it any longer
+            raise
         self._store.sync()
+        return request.answer()
+
+    def _take_turn(self, request: Request[Any]) -> None:
+        """Answer a request, together with all that wait, in the order in which they came.
+
+        A shared turn that fails is as if it had not been, and each takes one alone; but for one
+        that fails in its commit, of which nobody knows whether it is recorded.
+        """
+        self._follow_view()  # most of the work, while others may still write
+        shared = not request.called
+        requests = self._call() if shared else [request]
+        sought = [each.reference for each in requests if each.reference is not None]
+        turn, complete = None, False
+        try:
+            with self._store.transaction(self.name, sought) as log:
+                turn = Turn(log, self._follow(log), _now(self._clock))
+                requests += self._call() if shared else []
+                for each in requests:
+                    each.run(turn)
+                complete = True
+        except BaseException as reason:
+            if turn is not None and turn.records:
+                self._memory = None  # it may be ahead of the log: read that again
+            if complete or len(requests) == 1:
+                for each in requests:
+                    each.fail(reason if isinstance(reason, Exception) else StorageFailed(CUT))
+            if not isinstance(reason, Exception):
+                raise
+            return
+        for each in requests:
+            each.over = True
+        if turn.passed(EVERY):
+            self._save(turn.replay)
+
+    def _call(self) -> list[Request[Any]]:
+        """Return those that wait, out of the queue."""
+        requests = []
+        while self._waiting:
+            request = self._waiting.popleft()
+            request.called = True
+            if not request.over:
+                requests.append(request)
+        return requests
 
     def _follow(self, view: View) -> Replay:
         """Return what the log amounts to, having read on to its end."""

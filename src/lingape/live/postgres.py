@@ -6,7 +6,8 @@ other. Reading takes no lock and no transaction: a log is only ever appended to,
 to a number are the same at any moment.
 
 Each message to the server and back costs time in which others wait for the lock. So statements go
-in batches: the lock comes with what is new in the log, and what is appended goes with the commit.
+in batches: the lock comes with what is new in the log and with what will be looked for in it, and
+what is appended goes with the commit.
 """
 
 import hashlib
@@ -138,10 +139,10 @@ class PostgresStore:
         yield PostgresView(self.query, name, news, self._seen)
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator["PostgresLog"]:
+    def transaction(self, name: str, sought: Sequence[str] = ()) -> Iterator["PostgresLog"]:
         """Give the log, alone."""
         with self._alone():
-            connection, news = self._again(lambda link: (link, self._lock(link, name)))
+            connection, news = self._again(lambda link: (link, self._lock(link, name, sought)))
             log = PostgresLog(connection, name, news, self._seen)
             try:
                 yield log
@@ -279,21 +280,38 @@ class PostgresStore:
             )
         return True
 
-    def _lock(self, connection: Connection, name: str) -> "_News":
+    def _lock(self, connection: Connection, name: str, sought: Sequence[str]) -> "_News":
         """Begin a transaction with a log that nobody else appends to until it ends."""
         try:
-            return self._look(connection, name, _LOCK)
+            return self._look(connection, name, _LOCK, sought)
         except BaseException:
             self._end(connection)
             raise
 
-    def _look(self, connection: Connection, name: str, first: LiteralString = "") -> "_News":
+    def _look(
+        self,
+        connection: Connection,
+        name: str,
+        first: LiteralString = "",
+        sought: Sequence[str] = (),
+    ) -> "_News":
         """Return how far a log goes, and what is new since this process read it."""
         after = self._seen.get(name)
-        values = {"name": name, "lock": f"lingape {name}", "after": after, "limit": AHEAD}
-        *_, heads, entries = _batch(connection, first + _HEAD + "; " + _READ, values)
-        head = Head(*heads[0]) if heads else Head(0, START)
-        return _News(head, after, [Entry._make(row) for row in entries])
+        values = {
+            "name": name,
+            "lock": f"lingape {name}",
+            "after": after,
+            "limit": AHEAD,
+            "sought": list(sought),
+        }
+        questions = first + _HEAD + "; " + _READ + ("; " + _FIND if sought else "")
+        heads, entries, *found = _batch(connection, questions, values)[2 if first else 0 :]
+        return _News(
+            head=Head(*heads[0]) if heads else Head(0, START),
+            after=after,
+            entries=[Entry._make(row) for row in entries],
+            found=dict(found[0]) if found else {},
+        )
 
     def _commit(self, connection: Connection, log: "PostgresLog") -> None:
         try:
@@ -342,14 +360,20 @@ _READ: LiteralString = """
 SELECT seq, text, digest FROM lingape.entries
 WHERE name = %(name)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
 """
+# One look each: for "= ANY" the planner may choose to read all references of a log.
+_FIND: LiteralString = """
+SELECT sought, (SELECT seq FROM lingape.refs WHERE name = %(name)s AND reference = sought)
+FROM unnest(%(sought)s::text[]) AS sought
+"""
 
 
 class _News(NamedTuple):
-    """How far a log goes, and entries that somebody is about to ask for."""
+    """How far a log goes, and what somebody is about to ask for."""
 
     head: Head
     after: int | None  # entries are those above it, all or AHEAD; None for no guess
     entries: list[Entry]
+    found: dict[str, int | None]  # references, and the numbers of their entries
 
 
 class PostgresView:
@@ -368,7 +392,7 @@ class PostgresView:
         return self._news.head
 
     def read(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-        head, start, entries = self._news
+        head, start, entries, _ = self._news
         if limit is None:
             self._seen[self._name] = head.seq
         if after >= head.seq:
@@ -379,12 +403,11 @@ class PostgresView:
         return iter([entry for entry in entries if after < entry.seq <= head.seq][:limit])
 
     def find(self, reference: str) -> int | None:
-        rows = self._query(
-            "SELECT seq FROM lingape.refs "
-            "WHERE name = %(name)s AND reference = %(reference)s AND seq <= %(seq)s",
-            {"name": self._name, "reference": reference, "seq": self.head().seq},
-        )
-        return int(rows[0][0]) if rows else None
+        if reference not in self._news.found:
+            rows = self._query(_FIND, {"name": self._name, "sought": [reference]})
+            self._news.found.update(rows)
+        seq = self._news.found[reference]
+        return None if seq is None or seq > self.head().seq else seq
 
     def snapshot(self) -> Snapshot | None:
         rows = self._query(
@@ -409,10 +432,13 @@ class PostgresLog(PostgresView):
 
     def append(self, notes: Sequence[Note]) -> Head:
         seq, digest = self.head()
+        found = self._news.found
         for text, reference in notes:
             seq, digest = seq + 1, chained(digest, text)
             self._waiting.append((Entry(seq, text, digest), reference))
-        self._news = _News(Head(seq, digest), None, [])
+            if reference in found:
+                found[reference] = seq
+        self._news = _News(Head(seq, digest), None, [], found)
         self._seen[self._name] = seq
         return self._news.head
 

@@ -15,8 +15,8 @@ from .. import __version__
 from ..arrays import FloatArray, IntArray
 from ..certificate import Certificate
 from ..errors import InvalidArgument, InvalidState, LingapeError
-from ..explorers import Explorer
 from ..explorers.planned import PlannedExplorer
+from ..explorers.skeleton import GapExplorer
 from ..problem import Problem
 from ..specs import Recipe
 from .events import FORMAT, Added, Asked, Created, Event, Settled, Told, Voided, damaged
@@ -190,11 +190,9 @@ class Replay:
 
     def snapshot(self) -> Snapshot:
         """Return everything but the first event, to go on from later to the last bit."""
-        state = self.explorer.state()
-        state.pop("problem", None)  # in the first event; large
         data = {
             "version": __version__,
-            "explorer": _packed(state),
+            "explorer": _packed(self.explorer.progress()),  # the problem is in the first event
             "tally": _packed([*vars(self.tally).values()]),
             "open": [[ticket, *what] for ticket, what in self.open.items()],
             "numbers": [self.asked, self.told, self.voided, self.added],
@@ -233,7 +231,7 @@ class Replay:
         return True
 
 
-def make_explorer(text: str, problem: Problem, seed: int) -> Explorer:
+def make_explorer(text: str, problem: Problem, seed: int) -> GapExplorer:
     """Return the explorer that a text such as "lingape(bound=mixture)" describes."""
     recipe = Recipe.read(text)
     parameters = inspect.signature(recipe.kind).parameters
@@ -250,7 +248,7 @@ def make_explorer(text: str, problem: Problem, seed: int) -> Explorer:
             "an experiment they come late, or never. Use lingape, or another adaptive explorer."
         )
     kind: Any = recipe.kind
-    explorer: Explorer = kind(problem, **settings)
+    explorer: GapExplorer = kind(problem, **settings)
     return explorer
 
 

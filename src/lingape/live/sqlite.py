@@ -103,7 +103,7 @@ class SqliteStore:
             yield SqliteLog(connection, name)
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator["SqliteLog"]:
+    def transaction(self, name: str, sought: Sequence[str] = ()) -> Iterator["SqliteLog"]:
         """Give the log, alone."""
         with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
             yield SqliteLog(connection, name)

@@ -83,7 +83,9 @@ class Store(Protocol):
 
     def view(self, name: str) -> AbstractContextManager[View]: ...
 
-    def transaction(self, name: str) -> AbstractContextManager[Log]: ...
+    def transaction(self, name: str, sought: Sequence[str] = ()) -> AbstractContextManager[Log]:
+        """Give a log to append to; `sought` are references that it will be asked to find."""
+        ...
 
     def sync(self) -> None:
         """Return once everything committed so far is safe from a power cut."""
