@@ -12,6 +12,7 @@ what is appended goes with the commit.
 
 import hashlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ PATIENCE = 30.0  # seconds to wait for other writers
 HOLD = 60  # seconds after which the server takes the lock from a writer that was not heard of
 GRACE = 5.0  # seconds that a server may be gone, as when it is restarted, and nobody notices
 PAUSE = 0.05  # seconds between attempts to connect
+HOST = re.compile(r' (at|on socket) "[^"]*"( \([^)]*\))?(, port [0-9]+)?')
 AHEAD = 100  # entries to send along to those who have read all others
 
 T = TypeVar("T")
@@ -479,8 +481,8 @@ def _gone(connection: Connection, reason: psycopg.Error) -> bool:
 
 
 def _words(reason: psycopg.Error) -> str:
-    """Return an error of PostgreSQL on one line."""
-    return " ".join(str(reason).split()).rstrip(".")
+    """Return an error of PostgreSQL on one line, without the host, which messages name anyway."""
+    return HOST.sub("", " ".join(str(reason).split())).rstrip(".")
 
 
 def _shown(settings: dict[str, Any]) -> str:

@@ -119,7 +119,7 @@ class SqliteStore:
             return
         except OSError as reason:
             raise StorageFailed(
-                f"The disk did not confirm that {self.path} is written ({reason.strerror}). "
+                f"The disk did not confirm that {self.url} is written ({reason.strerror}). "
                 "Do the same again: what is there already is not recorded twice."
             ) from reason
 
@@ -204,7 +204,7 @@ class SqliteStore:
         row = self._retry(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
         if row[0] != "wal":
             raise StorageFailed(
-                f"{self.path} cannot have a write-ahead log there. Use a local disk."
+                f"{self.url} cannot have a write-ahead log there. Use a local disk."
             )
 
     def _ours(self, connection: sqlite3.Connection) -> bool:
@@ -223,12 +223,12 @@ class SqliteStore:
         )
         if application != APPLICATION and tables:
             raise InvalidState(
-                f"{self.path} is a database of something else. Keep experiments in a file of "
+                f"{self.url} is a database of something else. Keep experiments in a file of "
                 "their own."
             )
         if application == APPLICATION and version != VERSION:
             raise InvalidState(
-                f"{self.path} has experiments in format {version}, and this version of lingape "
+                f"{self.url} has experiments in format {version}, and this version of lingape "
                 f"reads format {VERSION}. Use the version that wrote it, or a newer one."
             )
         return bool(application == APPLICATION)
@@ -270,11 +270,11 @@ class SqliteStore:
         """Return what to raise instead of SQLite's error."""
         name = getattr(reason, "sqlite_errorname", "") or ""
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return InvalidState(f"{self.path} is damaged, or no database ({reason}). {WAY_OUT}")
+            return InvalidState(f"{self.url} is damaged, or no database ({reason}). {WAY_OUT}")
         for code, advice in _ADVICE.items():
             if name.startswith(code):
-                return StorageFailed(f"{self.path} cannot be used now: {reason}. {advice}")
-        return StorageFailed(f"{self.path} cannot be used now: {reason} ({name}).")
+                return StorageFailed(f"{self.url} cannot be used now: {reason}. {advice}")
+        return StorageFailed(f"{self.url} cannot be used now: {reason} ({name}).")
 
 
 class SqliteLog:
