@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import threading
 import time
 from collections import Counter
 
@@ -10,7 +11,7 @@ import crew
 import pytest
 from audit import audit, wait_for_work
 
-from lingape.live import Experiment, Told
+from lingape.live import Added, Experiment, Told
 
 
 @pytest.fixture
@@ -61,6 +62,66 @@ def test_an_experiment_survives_a_fork(url):
         assert os.waitpid(child, 0)[1] == 0
         experiment.add(2, 3.0)
         assert experiment.verify().pulls == 3
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_child_goes_on_when_its_parent_closes(url, own):
+    experiment = Experiment.open(url, "ads", create=crew.problem())
+    begun, closed = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            mine = Experiment.open(url, "ads") if own else experiment
+            mine.add(0, 0.0)
+            os.write(begun[1], b".")
+            assert os.read(closed[0], 1)
+            for reward in range(1, 6):
+                mine.add(1, reward)
+            code = 0
+        finally:
+            os._exit(code)  # as if it were killed
+    assert os.read(begun[0], 1)
+    experiment.close()
+    with Experiment.open(url, "ads") as other:
+        assert other.verify().pulls == 1
+    os.write(closed[1], b".")
+    assert os.waitpid(child, 0)[1] == 0
+    for end in (*begun, *closed):
+        os.close(end)
+    with Experiment.open(url, "ads") as again:
+        assert again.verify().pulls == 6
+
+
+def test_forks_while_threads_work(url):
+    with Experiment.open(url, "ads", create=crew.problem()) as experiment:
+        over = threading.Event()
+
+        def work():
+            while not over.is_set():
+                (ticket,) = experiment.ask()
+                experiment.tell(ticket.id, crew.pull(ticket.arm))
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for i in range(10):
+                child = os.fork()
+                if child == 0:
+                    code = 1
+                    try:
+                        experiment.add(i % 6, 1.0)
+                        code = 0
+                    finally:
+                        os._exit(code)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        assert sum(isinstance(event, Added) for event in experiment.events()) == 10
+        experiment.verify()
 
 
 def kill_often(context, url, folder, kills, workers):

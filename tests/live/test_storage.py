@@ -1,6 +1,7 @@
 """What every database of logs has to do, and what SQLite's files may meet."""
 
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -495,6 +496,34 @@ def test_a_disk_that_does_not_confirm(sqlite_url, monkeypatch):
                 experiment.tell(ticket.id, 1.0)
         experiment.tell(ticket.id, 1.0)
         assert experiment.status().pulls == 1
+        # What the disk failed to write to the log was written elsewhere.
+        alone = sqlite_url.replace("run.db", "alone.db")
+        shutil.copyfile(experiment._store.path, alone.removeprefix("sqlite:///"))
+        with Experiment.open(alone, "ads") as copy:
+            assert copy.status().pulls == 1
+
+
+@pytest.mark.parametrize("way", ["directly", "by a link", "from its folder"])
+def test_waiting_for_the_disk(tmp_path, way, monkeypatch):
+    """It is the write-ahead log that is waited for, by whatever name the file was opened."""
+    synced = []
+    monkeypatch.setattr(
+        os, "fdatasync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink())
+    )
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "run.db"
+    if way == "by a link":
+        path = tmp_path / "link.db"
+        path.symlink_to(tmp_path / "data" / "run.db")
+    elif way == "from its folder":
+        monkeypatch.chdir(path.parent)
+        path = Path("run.db")
+    with Experiment.open(f"sqlite:///{path}", "ads", create=problem()) as experiment:
+        monkeypatch.chdir(tmp_path)
+        experiment.close()  # it opens again by itself
+        del synced[:]
+        experiment.add(0, 1.0)
+        assert set(synced) == {tmp_path / "data" / "run.db-wal"}
 
 
 def test_a_file_that_cannot_be_written(sqlite_url, path, monkeypatch):

@@ -4,6 +4,11 @@ A commit writes to the write-ahead log; what makes it durable, waiting for the d
 after the lock is released and before anybody hears of it. So processes that share a file wait for
 the disk side by side: a wait covers everything that was committed before it began. With
 `synchronous=FULL` SQLite would wait inside the lock, one process after the other.
+
+No connection lives through a fork. SQLite keeps account of a file's locks for the whole process, and
+a child that inherits the account has none of the locks: whoever closes the file next would delete
+the write-ahead log under the child, with all that it writes from then on. So before a fork every
+connection of this process is closed, and both sides connect again when they need to.
 """
 
 import hashlib
@@ -16,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakSet
 
 from ..errors import InvalidState, NotFound, StorageFailed
 from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained
@@ -26,6 +32,8 @@ PATIENCE = 30.0  # seconds to wait for other writers
 PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
 
 T = TypeVar("T")
+_stores: "WeakSet[SqliteStore]" = WeakSet()  # of this process
+_connecting = threading.RLock()  # held while connecting, and from before a fork until after it
 _SYNCABLE = os.O_RDONLY if os.name == "posix" else os.O_RDWR
 
 _ADVICE = {
@@ -79,15 +87,14 @@ class SqliteStore:
 
     def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
         self.url = url
-        self.path = Path(url.removeprefix("sqlite:///"))
+        self.path = _real(url.removeprefix("sqlite:///"))
         if not create and not self.path.exists():
             raise NotFound(f"There is no file {self.path}. Begin an experiment in it first.")
         self._patience = patience
         self._mutex = threading.RLock()
-        self._process = os.getpid()
-        self._inherited: list[sqlite3.Connection] = []
         self._connection: sqlite3.Connection | None = None
-        self._journal: int | None = None  # the write-ahead log, to wait for the disk on
+        self._journal: _Journal | None = None
+        self._doubtful = False  # the disk did not confirm something
         with self._using():
             pass
 
@@ -113,29 +120,44 @@ class SqliteStore:
 
         Threads wait side by side too: for this no lock is held.
         """
+        if self._doubtful:
+            self._write_again()
         try:
-            getattr(os, "fdatasync", os.fsync)(self._open_journal())
+            self._open_journal().sync()
         except FileNotFoundError:  # a file that is only read: all of it is in the main file
             return
         except OSError as reason:
+            self._doubtful = True
             raise StorageFailed(
                 f"The disk did not confirm that {self.url} is written ({reason.strerror}). "
                 "Do the same again: what is there already is not recorded twice."
             ) from reason
 
-    def _open_journal(self) -> int:
+    def _write_again(self) -> None:
+        """Copy everything into the main file, and wait for the disk there.
+
+        A system that failed to write may forget about it, and confirm the next time.
+        """
+
+        def checkpoint() -> None:
+            if connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0]:
+                busy = sqlite3.OperationalError("others read or write")
+                busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                busy.sqlite_errorname = "SQLITE_BUSY"
+                raise busy
+
+        with self._using() as connection:
+            self._retry(checkpoint)
+        self._doubtful = False
+
+    def _open_journal(self) -> "_Journal":
         """Return the write-ahead log, which SQLite writes and does not wait for."""
-        if self._journal is not None:
-            return self._journal
+        journal = self._journal
+        if journal is not None:
+            return journal
         with self._mutex:
             if self._journal is None:
-                self._journal = os.open(f"{self.path}-wal", _SYNCABLE)
-                with suppress(OSError):  # a new file is found again if its folder is on disk
-                    folder = os.open(self.path.parent, os.O_RDONLY)
-                    try:
-                        os.fsync(folder)
-                    finally:
-                        os.close(folder)
+                self._journal = _Journal(self.path)
             return self._journal
 
     def save(self, name: str, snapshot: Snapshot) -> None:
@@ -152,28 +174,36 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the file."""
         with self._mutex:
-            if self._process == os.getpid():
-                if self._journal is not None:
-                    os.close(self._journal)
-                if self._connection is not None:
-                    self._connection.close()
-            self._journal = self._connection = None
+            connection, self._connection, self._journal = self._connection, None, None
+            if connection is not None:
+                connection.close()
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         """Give the connection, to one thread at a time; failures become sentences."""
-        if self._process != os.getpid():  # SQLite's connections do not survive a fork
-            if self._connection is not None:
-                self._inherited.append(self._connection)
-            self._mutex, self._process = threading.RLock(), os.getpid()
-            self._connection = self._journal = None
-        with self._mutex:
-            try:
-                if self._connection is None:
-                    self._connection = self._connect()
-                yield self._connection
-            except sqlite3.Error as reason:
-                raise self._failure(reason) from reason
+        try:
+            while True:
+                with self._mutex:
+                    if self._connection is not None:
+                        yield self._connection
+                        return
+                with _connecting, self._mutex:  # in the order in which a fork takes them
+                    _stores.add(self)
+                    if self._connection is None:
+                        self._connection = self._connect()
+                        self._journal = None  # that of another connection may be deleted
+        except sqlite3.Error as reason:
+            raise self._failure(reason) from reason
+
+    def before_fork(self) -> None:
+        """Wait for other threads to be done, keep them out, and let go of the file."""
+        self._mutex.acquire()
+        with suppress(sqlite3.Error):
+            self.close()
+
+    def after_fork(self) -> None:
+        """Let other threads in, or in the child those to come."""
+        self._mutex.release()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -275,6 +305,56 @@ class SqliteStore:
             if name.startswith(code):
                 return StorageFailed(f"{self.url} cannot be used now: {reason}. {advice}")
         return StorageFailed(f"{self.url} cannot be used now: {reason} ({name}).")
+
+
+class _Journal:
+    """A write-ahead log, to wait for the disk on; closed once nobody waits on it any longer."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(f"{path}-wal", _SYNCABLE)
+        with suppress(OSError):  # a new file is found again if its folder is on disk
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def sync(self) -> None:
+        getattr(os, "fdatasync", os.fsync)(self._file)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if hasattr(self, "_file"):
+            close(self._file)
+
+
+def _real(path: str) -> Path:
+    """Return where a file is: SQLite follows links too, and its write-ahead log lies there.
+
+    Later the current folder may be another.
+    """
+    return Path(path) if path == ":memory:" else Path(path).resolve()
+
+
+_held: list[SqliteStore] = []  # during a fork
+
+
+def _before_fork() -> None:
+    _connecting.acquire()
+    for store in list(_stores):
+        store.before_fork()
+        _held.append(store)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().after_fork()
+    _connecting.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
 
 
 class SqliteLog:
