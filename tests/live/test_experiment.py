@@ -383,6 +383,22 @@ def better(events):
     return replaced(Settled, certificate=certificate)(events)
 
 
+def claimed(**values):
+    def change(events):
+        place = next(i for i, event in enumerate(events) if isinstance(event, Settled))
+        return replaced(Settled, certificate=events[place].certificate | values)(events)
+
+    return change
+
+
+def keyed_twice(events):
+    place = next(i for i, event in enumerate(events) if isinstance(event, Added))
+    return [
+        *replaced(Added, key="k")(events)[: place + 1],
+        replaced(Added, key="k", seq=place + 2)(events)[place],
+    ]
+
+
 def unsettled(events):
     from dataclasses import replace
 
@@ -402,6 +418,12 @@ def unsettled(events):
         (replaced(Voided, ticket="2-0-zzzzzzzz"), "never asked for"),
         (replaced(Added, arm=3), "from 0 to 1"),
         (better, "does not follow"),
+        (claimed(statement="No arm is better than blue."), "does not follow"),
+        (claimed(settled=False), "does not follow"),
+        (claimed(gap_bound="none"), "does not follow"),
+        (claimed(gap_bound=-1.0), "does not follow"),
+        (claimed(pulls=2), "does not follow"),
+        (keyed_twice, 'add "k", is that of another'),
         (unsettled, "does not say so"),
         (lambda events: events[1:], "after event 0 comes event 2"),
         (lambda events: [*events[:2], events[0], *events[3:]], "comes event 1"),
@@ -435,6 +457,7 @@ def test_exports_that_were_changed_do_not_verify(ads, tmp_path):
         ("[]\n", "Line 1"),
         ("null\n", "Line 1"),
         ('{"hash": 1}\n', "none of created"),
+        ('{"hash": 1, "event": []}\n', "none of created"),
         ("", "empty"),
     ]:
         path.write_text(text)

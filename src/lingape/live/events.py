@@ -147,9 +147,10 @@ def from_text(text: str, *, place: int) -> Event:
 
 def from_data(data: Any, *, place: int) -> Event:
     """Return the event that `as_data` wrote, after checking all of it."""
-    if not isinstance(data, dict) or data.get("event") not in KINDS:
+    said = data.get("event") if isinstance(data, dict) else None
+    if not isinstance(said, str) or said not in KINDS:
         raise damaged(place, f"it is none of {', '.join(KINDS)}")
-    kind = KINDS[data["event"]]
+    kind = KINDS[said]
     names = {field.name for field in fields(kind)}
     if set(data) != names | {"event"}:
         raise damaged(place, f"an event {kind.kind} has {', '.join(sorted(names))}")

@@ -2,19 +2,28 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..certificate import Certificate
 from ..errors import InvalidState, LingapeError
-from .events import Created, Event, Settled, as_data, as_text, damaged, from_data, from_text
+from .events import (
+    Created,
+    Event,
+    Settled,
+    as_data,
+    as_text,
+    damaged,
+    from_data,
+    from_text,
+    reference,
+)
 from .replay import LogCertificate, Replay
 from .store import START, Entry, Head, check_link
 
 # Another machine may add up in another order, so its bounds differ in the last digits.
 ROUNDING = 1e-6
-NUMBERS = ("gap_bound", "pulls", "settled", "statement")  # which move with rounding
 
 
 @dataclass(frozen=True)
@@ -40,15 +49,21 @@ class Verification:
 def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verification:
     """Replay a log from its first event, or raise InvalidState at what does not follow.
 
-    Checked are the chain of hashes, that rewards have tickets and come once, and that the
-    certificate follows from the rewards: the same arm, and the same bound up to rounding.
+    Checked are the chain of hashes, that rewards have tickets and come once, that keys were used
+    once, and that the certificate follows from the rewards: the same arm, and the same bound up to rounding.
+    A log whose end is cut off is whole as far as it goes: who kept a hash will miss it.
     head: where the log ought to end.
     """
     replay: Replay | None = None
     at = Head(0, START)
+    names: set[str] = set()
     for entry in entries:
         at = check_link(at, entry)
         event = from_text(entry.text, place=entry.seq)
+        if (name := reference(event)) is not None:
+            if name in names:
+                raise damaged(entry.seq, f"its name, {name}, is that of another before it")
+            names.add(name)
         if replay is None:
             if not isinstance(event, Created):
                 raise damaged(1, "a log begins with its creation")
@@ -91,17 +106,17 @@ def _check_verdict(replay: Replay, event: Event | None) -> None:
 
 
 def _agree(stored: dict[str, Any], found: Certificate, slack: float, replay: Replay) -> bool:
-    """Whether a stored certificate is the one that was found now."""
-    again = found.to_dict()
-    if any(stored.get(name) != again[name] for name in again if name not in NUMBERS):
+    """Whether a stored certificate is the one that was found now, but for rounding."""
+    pulls, bound = stored.get("pulls"), stored.get("gap_bound")
+    if type(pulls) is not int or type(bound) is not float:
         return False
-    pulls, bound, margin = stored.get("pulls"), stored.get("gap_bound"), again["gap_bound"]
-    if pulls != again["pulls"]:  # here rounding let it stop a pull or so earlier
-        in_time = pulls == replay.told + replay.added
-        return in_time and bound is not None and bound <= replay.problem.epsilon + slack
-    if bound is None or margin is None:
-        return bound is margin
-    return bool(abs(bound - margin) <= slack)
+    if pulls == found.pulls:
+        near = abs(bound - found.gap_bound) <= slack
+    else:  # here rounding let it stop a pull or so earlier
+        near = pulls == replay.told + replay.added and 0 <= bound <= replay.problem.epsilon + slack
+    # Its words have to follow from its numbers.
+    again = replace(found, gap_bound=bound, pulls=pulls, settled=True).to_dict()
+    return near and stored == again
 
 
 def export_line(entry: Entry) -> str:
