@@ -185,6 +185,8 @@ def test_keys_are_good_after_the_end(url):
         (lambda e, t: e.ask(ttl=float("nan")), InvalidArgument),
         (lambda e, t: e.ask(ttl=1e300), InvalidArgument),
         (lambda e, t: e.run(None, workers=0), InvalidArgument),
+        (lambda e, t: e.run(None, max_pulls=-1), InvalidArgument),
+        (lambda e, t: e.run(None, max_pulls=1.5), InvalidArgument),
     ],
 )
 def test_what_is_refused_leaves_no_trace(ads, act, error):

@@ -297,3 +297,23 @@ def test_a_server_that_restarts_under_load(context, postgres_server, url, tmp_pa
 @pytest.mark.slow
 def test_a_server_that_restarts_50_times_under_load(context, postgres_server, url, tmp_path):
     restart_often(context, postgres_server, url, tmp_path, restarts=50)
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_an_interrupt_while_the_server_answers(postgres_url, monkeypatch, look):
+    """Half of an answer is still under way: that connection is of no use any more."""
+    with Experiment.open(postgres_url, "ads", create=problem()) as experiment:
+        batch, calls = live._batch, iter(range(1, 100))
+
+        def interrupted(connection, statements, values):
+            if next(calls) == look:
+                connection.pgconn.send_query(b"SELECT pg_sleep(0.01)")
+                raise KeyboardInterrupt
+            return batch(connection, statements, values)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(live, "_batch", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                experiment.add(0, 1.0)
+        experiment.add(0, 1.0)
+        assert experiment.verify().pulls == 1

@@ -540,6 +540,30 @@ def test_a_file_that_cannot_be_written(sqlite_url, path, monkeypatch):
         assert experiment.verify().pulls == 15
 
 
+@pytest.mark.parametrize("begin", ["BEGIN", "BEGIN IMMEDIATE"])
+def test_an_interrupt_while_a_transaction_begins(sqlite_url, monkeypatch, begin):
+    with Experiment.open(sqlite_url, "ads", create=problem()) as experiment:
+        store, retry = experiment._store, experiment._store._retry
+        begun = ["BEGIN", "COMMIT", "BEGIN IMMEDIATE"]  # first a look, then the turn
+
+        def interrupted(attempt):
+            result = retry(attempt)
+            if begun and begun.pop(0) == begin:
+                begun.clear()
+                raise KeyboardInterrupt
+            return result
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_retry", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                experiment.add(0, 1.0)
+        with Experiment.open(sqlite_url, "ads") as other:  # nobody is locked out
+            other._store._patience = 0.05
+            other.add(1, 2.0)
+        experiment.add(0, 1.0)
+        assert experiment.verify().pulls == 2
+
+
 def test_a_file_that_others_hold_for_too_long(sqlite_url):
     with Experiment.open(sqlite_url, "ads", create=problem()) as experiment:
         experiment._store._patience = 0.05

@@ -54,6 +54,12 @@ def run_crew(
     for name, value in (("workers", workers), ("max_failures", max_failures)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidArgument(f"{name} must be a whole number from 1; got {value!r}.")
+    if max_pulls is not None and (
+        isinstance(max_pulls, bool) or not isinstance(max_pulls, int) or max_pulls < 0
+    ):
+        raise InvalidArgument(
+            f"max_pulls must be a whole number from 0, or None for no limit; got {max_pulls!r}."
+        )
     crew = _Crew(experiment, reward_fn, max_pulls, max_failures)
     threads = [
         threading.Thread(target=crew.work, args=(f"run-{os.getpid()}-{i}",))

@@ -455,6 +455,8 @@ class Experiment:
                 for each in requests:
                     each.run(turn)
                 complete = True
+            for each in requests:
+                each.over = True
         except BaseException as reason:
             if turn is not None and turn.records:
                 self._memory = None  # it may be ahead of the log: read that again
@@ -464,8 +466,6 @@ class Experiment:
             if not isinstance(reason, Exception):
                 raise
             return
-        for each in requests:
-            each.over = True
         if turn.passed(EVERY):
             self._save(turn.replay)
 
@@ -473,8 +473,9 @@ class Experiment:
         """Return those that wait, out of the queue."""
         requests = []
         while self._waiting:
-            request = self._waiting.popleft()
-            request.called = True
+            request = self._waiting[0]
+            request.called = True  # first: one that is out of the queue must know, come what may
+            self._waiting.popleft()
             if not request.over:
                 requests.append(request)
         return requests

@@ -213,6 +213,8 @@ class PostgresStore:
         return act(self._connected())
 
     def _connected(self) -> Connection:
+        if self._connection is not None:
+            self._end(self._connection)  # of what an interrupt left
         if self._connection is None:
             self._connection = self._connect()
             self._lost = None

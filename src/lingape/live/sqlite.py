@@ -5,10 +5,10 @@ after the lock is released and before anybody hears of it. So processes that sha
 the disk side by side: a wait covers everything that was committed before it began. With
 `synchronous=FULL` SQLite would wait inside the lock, one process after the other.
 
-No connection lives through a fork. SQLite keeps account of a file's locks for the whole process, and
-a child that inherits the account has none of the locks: whoever closes the file next would delete
-the write-ahead log under the child, with all that it writes from then on. So before a fork every
-connection of this process is closed, and both sides connect again when they need to.
+No connection lives through a fork. SQLite keeps account of a file's locks for the whole process,
+and a child that inherits the account has none of the locks: whoever closes the file next would
+delete the write-ahead log under the child, with all that it writes from then on. So before a fork
+every connection of this process is closed, and both sides connect again when they need to.
 """
 
 import hashlib
@@ -275,14 +275,13 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
                 raise
 
-        self._retry(attempt)
+        _roll_back(connection)  # what an interrupt may have left, if it came at the worst moment
         try:
+            self._retry(attempt)
             yield
             self._retry(lambda: connection.execute("COMMIT"))
         finally:
-            if connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
+            _roll_back(connection)
 
     def _retry(self, attempt: Callable[[], T]) -> T:
         """Return what `attempt` returns, once no other process is in the way."""
@@ -305,6 +304,12 @@ class SqliteStore:
             if name.startswith(code):
                 return StorageFailed(f"{self.url} cannot be used now: {reason}. {advice}")
         return StorageFailed(f"{self.url} cannot be used now: {reason} ({name}).")
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
 
 
 class _Journal:

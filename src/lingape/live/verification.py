@@ -50,7 +50,8 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     """Replay a log from its first event, or raise InvalidState at what does not follow.
 
     Checked are the chain of hashes, that rewards have tickets and come once, that keys were used
-    once, and that the certificate follows from the rewards: the same arm, and the same bound up to rounding.
+    once, and that the certificate follows from the rewards: the same arm, and the same bound up to
+    rounding.
     A log whose end is cut off is whole as far as it goes: who kept a hash will miss it.
     head: where the log ought to end.
     """
