@@ -93,6 +93,33 @@ def test_a_child_goes_on_when_its_parent_closes(url, own):
         assert again.verify().pulls == 6
 
 
+def test_threads_of_a_child_begin_at_once(url):
+    with Experiment.open(url, "ads", create=crew.problem()) as experiment:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    start_together = threading.Barrier(6)
+
+                    def work(arm, barrier=start_together):
+                        barrier.wait()
+                        experiment.add(arm, 1.0)
+
+                    threads = [
+                        threading.Thread(target=work, args=(arm,), daemon=True) for arm in range(6)
+                    ]
+                    for thread in threads:
+                        thread.start()
+                    for thread in threads:
+                        thread.join(60)
+                    code = int(any(thread.is_alive() for thread in threads))
+                finally:
+                    os._exit(code)
+            assert os.waitpid(child, 0)[1] == 0
+        assert experiment.verify().pulls == 30
+
+
 def test_forks_while_threads_work(url):
     with Experiment.open(url, "ads", create=crew.problem()) as experiment:
         over = threading.Event()

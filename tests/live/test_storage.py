@@ -171,7 +171,7 @@ class Together:
                 answers[i] = reason
 
         threads = [threading.Thread(target=work, args=(i,)) for i in range(len(acts))]
-        with self.experiment._alone():
+        with self.experiment._mutex:
             for i, thread in enumerate(threads, start=1):
                 thread.start()
                 while len(self.experiment._waiting) < i:

@@ -5,7 +5,6 @@ process keeps what the log amounts to (Replay) in memory and reads on before it 
 that any number of them can share an experiment.
 """
 
-import os
 import re
 import threading
 import time
@@ -41,6 +40,7 @@ from .events import (
     reference,
     rounded,
 )
+from .forks import renew_after_fork
 from .history import History, Point, checked_points
 from .model_check import ModelCheck, check_model
 from .replay import LogCertificate, Progress, Replay, make_explorer
@@ -72,10 +72,11 @@ class Experiment:
         """Use Experiment.open."""
         self.name = name
         self._store, self._clock = store, clock
-        self._mutex, self._process = threading.RLock(), os.getpid()
+        self._mutex = threading.RLock()
         self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
         self._memory: Replay | None = None  # what the log amounts to, as far as it was read
         self._loaded = 0  # the event from which it was read on
+        renew_after_fork(self)
 
     @classmethod
     def open(
@@ -142,7 +143,7 @@ class Experiment:
                 f"problem, explorer or seed (explorer {created.explorer!r}, seed {created.seed}). "
                 "Open it without create, or begin one under another name."
             )
-        with self._alone():
+        with self._mutex:
             if replay.head.seq - self._loaded >= EVERY:  # the snapshot was of no use
                 self._save(replay)
 
@@ -292,7 +293,7 @@ class Experiment:
 
         It is safe on disk before the caller hears of it.
         """
-        with self._alone():
+        with self._mutex:
             yield self._follow_view()
         self._store.sync()
 
@@ -400,19 +401,11 @@ class Experiment:
             "out; a trial without a ticket is for add(). Nothing was recorded."
         )
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other threads of this process out."""
-        self._notice_fork()
-        with self._mutex:
-            yield
-
-    def _notice_fork(self) -> None:
-        """After a fork the other threads are gone, and what they were at is theirs."""
-        if self._process != os.getpid():
-            self._mutex, self._process = threading.RLock(), os.getpid()
-            self._waiting = deque()
-            self._memory = None  # a thread may have been at it
+    def after_fork(self) -> None:
+        """Forget the other threads, which are gone: what they were at is the parent's."""
+        self._mutex = threading.RLock()
+        self._waiting = deque()
+        self._memory = None  # a thread may have been at it
 
     def _follow_view(self) -> Replay:
         with self._store.view(self.name) as view:
@@ -424,7 +417,6 @@ class Experiment:
         Threads that wait for each other share a transaction: whoever gets in does what all of them
         want. None hears of it before it is committed and safe on disk.
         """
-        self._notice_fork()
         request = Request(act, reference)
         self._waiting.append(request)
         try:

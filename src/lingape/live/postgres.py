@@ -11,7 +11,6 @@ what is appended goes with the commit.
 """
 
 import hashlib
-import os
 import re
 import threading
 import time
@@ -24,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from ..errors import InvalidArgument, InvalidState, NotFound, StorageFailed
+from .forks import renew_after_fork
 from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained
 
 VERSION = 1
@@ -120,11 +120,11 @@ class PostgresStore:
         self._conninfo = make_conninfo(**(_SETTINGS | given))
         self._create, self._patience = create, patience
         self._mutex = threading.RLock()
-        self._process = os.getpid()
         self._inherited: list[Connection | None] = []
         self._connection: Connection | None = None
         self._lost: float | None = None  # since when the server is gone
         self._seen: dict[str, int] = {}  # how far logs were read, to guess what is wanted next
+        renew_after_fork(self)
         with self._alone():
             self._connected()
 
@@ -179,9 +179,14 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the server."""
         with self._mutex:
-            if self._process == os.getpid() and self._connection is not None:
+            if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+    def after_fork(self) -> None:
+        """Leave the connection to the parent: both would speak on it."""
+        self._inherited.append(self._connection)  # nobody may close it here
+        self._mutex, self._connection = threading.RLock(), None
 
     def query(self, question: LiteralString, values: Values) -> list[Row]:
         """Return the rows that answer a question, as of now."""
@@ -191,10 +196,6 @@ class PostgresStore:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Keep other threads off the connection; failures become sentences."""
-        if self._process != os.getpid():  # both sides of a fork would speak on one connection
-            self._inherited.append(self._connection)
-            self._mutex, self._process = threading.RLock(), os.getpid()
-            self._connection = None
         with self._mutex:
             try:
                 yield
