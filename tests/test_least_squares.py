@@ -110,6 +110,23 @@ def test_pretending_moves_the_design_and_not_the_estimate():
     assert estimate.variances[1] < variances[1]
 
 
+@pytest.mark.parametrize("told", [0, 2, 40])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_pretending_many_at_once_is_pretending_one_by_one(told, ridge):
+    rng = np.random.default_rng(3)
+    one = LeastSquares(rng.normal(size=(30, 4)), ridge=ridge)
+    for arm in rng.integers(30, size=told):
+        one.update(int(arm), float(rng.normal()))
+    many = one.copy()
+    arms = rng.integers(30, size=500).tolist()
+    for arm in arms:
+        one.pretend(arm)
+    many.pretend_many(arms)
+    np.testing.assert_array_equal(many.counts, one.counts)
+    for name in ("means", "variances", "inverse", "log_det"):
+        np.testing.assert_allclose(getattr(many, name), getattr(one, name), rtol=1e-9, atol=1e-12)
+
+
 def test_copies_share_nothing_that_changes():
     estimate = LeastSquares(np.eye(2), ridge=1.0)
     twin = estimate.copy()

@@ -13,6 +13,7 @@ With c_k = x_kᵀA⁻¹x_a and s = 1 + c_a, pulling arm a for reward r does
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ SPANNING = 1e-5
 PIVOT = 1e-11
 # An update that divides by more than this cancels too many digits of the inverse: rebuild.
 STEEP = 1e4
+# So many updates take longer than a rebuild.
+MANY = 64
 
 
 class Contrasts(NamedTuple):
@@ -246,6 +249,15 @@ class LeastSquares:
         A reward equal to its own prediction has a residual of 0, so it changes no mean.
         """
         self.update(arm, float(self.means[arm]) if self.ready else 0.0)
+
+    def pretend_many(self, arms: Sequence[int]) -> None:
+        """Do as `pretend` for each of some arms; many at once are faster by a rebuild."""
+        for place, arm in enumerate(arms):
+            if self.ready and len(arms) - place >= MANY:
+                more = np.bincount(arms[place:], minlength=len(self.counts))
+                self.load(self.counts + more, self.sums + more * self.means)
+                return
+            self.pretend(arm)
 
     def copy(self) -> "LeastSquares":
         """Return an independent copy that shares only the features."""

@@ -149,8 +149,9 @@ class GapExplorer(ABC):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InvalidArgument(f"ask_many needs a whole number of arms from 1; got {n!r}.")
         imagined = self.estimate.copy()
-        for arm in _several("pending", pending):
-            imagined.pretend(self.problem.check_pull(arm))
+        imagined.pretend_many(
+            [self.problem.check_pull(arm) for arm in _several("pending", pending)]
+        )
         chosen: list[int] = []
         while len(chosen) < n:
             contest = None if self._contest is None else self._closest_contest(imagined)

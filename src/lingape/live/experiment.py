@@ -334,6 +334,7 @@ class Experiment:
         """Write the log as JSON lines, each event with its hash; return how many."""
         with self._store.view(self.name) as view:
             entries = list(view.read())
+        self._store.sync()
         with open(path, "x", encoding="ascii") as file:
             for entry in entries:
                 file.write(export_line(entry))
@@ -369,6 +370,7 @@ class Experiment:
         """Replay the whole log from its first event and check everything in it."""
         with self._store.view(self.name) as view:
             entries, head = list(view.read()), view.head()
+        self._store.sync()
         return verify(entries, head=head)
 
     def run(
