@@ -40,7 +40,7 @@ from .events import (
     reference,
     rounded,
 )
-from .forks import renew_after_fork
+from .forks import after_fork
 from .history import History, Point, checked_points
 from .model_check import ModelCheck, check_model
 from .replay import LogCertificate, Progress, Replay, make_explorer
@@ -76,7 +76,7 @@ class Experiment:
         self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
         self._memory: Replay | None = None  # what the log amounts to, as far as it was read
         self._loaded = 0  # the event from which it was read on
-        renew_after_fork(self)
+        after_fork(self._renew)
 
     @classmethod
     def open(
@@ -403,7 +403,7 @@ class Experiment:
             "out; a trial without a ticket is for add(). Nothing was recorded."
         )
 
-    def after_fork(self) -> None:
+    def _renew(self) -> None:
         """Forget the other threads, which are gone: what they were at is the parent's."""
         self._mutex = threading.RLock()
         self._waiting = deque()

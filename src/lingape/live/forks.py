@@ -4,30 +4,24 @@ To look for a new process number at each use is not enough: several threads woul
 """
 
 import os
-from typing import Protocol
-from weakref import WeakSet
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakMethod
+
+_methods: set[WeakMethod[Any]] = set()
 
 
-class Inherited(Protocol):
-    """Something with locks and connections that are the parent's."""
-
-    def after_fork(self) -> None:
-        """Get ones of its own; it is called in the child, where there is one thread."""
-        ...
+def after_fork(method: Callable[[], None]) -> None:
+    """Call a method of an object in each child process, for as long as there is the object."""
+    _methods.add(WeakMethod(method, _methods.discard))
 
 
-_things: WeakSet[Inherited] = WeakSet()
-
-
-def renew_after_fork(thing: Inherited) -> None:
-    """Let a thing know when it is in a child process."""
-    _things.add(thing)
-
-
-def _renew() -> None:
-    for thing in list(_things):
-        thing.after_fork()
+def _in_child() -> None:
+    for found in list(_methods):
+        method = found()
+        if method is not None:
+            method()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_in_child)

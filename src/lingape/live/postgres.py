@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from ..errors import InvalidArgument, InvalidState, NotFound, StorageFailed
-from .forks import renew_after_fork
+from .forks import after_fork
 from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained
 
 VERSION = 1
@@ -124,7 +124,7 @@ class PostgresStore:
         self._connection: Connection | None = None
         self._lost: float | None = None  # since when the server is gone
         self._seen: dict[str, int] = {}  # how far logs were read, to guess what is wanted next
-        renew_after_fork(self)
+        after_fork(self._renew)
         with self._alone():
             self._connected()
 
@@ -183,7 +183,7 @@ class PostgresStore:
                 self._connection.close()
             self._connection = None
 
-    def after_fork(self) -> None:
+    def _renew(self) -> None:
         """Leave the connection to the parent: both would speak on it."""
         self._inherited.append(self._connection)  # nobody may close it here
         self._mutex, self._connection = threading.RLock(), None
