@@ -162,7 +162,7 @@ def many_arms(folder: Path, arms: int, dimension: int, events: int) -> dict[str,
 
 
 def many_tickets(folder: Path, pending: int) -> dict[str, Any]:
-    """Time asks and tells while so many rewards are awaited, each of which counts in the design."""
+    """Time asks and tells while so many rewards are awaited: each counts in the design."""
     problem, means = CLOSE.problem(), CLOSE.arms @ CLOSE.theta
     with Experiment.open(f"sqlite:///{folder}/tickets.db", "many", create=problem) as experiment:
         pairs(experiment, means, 100)
