@@ -30,6 +30,7 @@ from lingape.paper import TABLE_1
 from lingape.paper.settings import BOUND as PAPER
 from lingape.provenance import provenance
 from lingape.pulls import PullRule, greedy
+from lingape.rates import clopper_pearson
 
 DELTA = 0.05
 TIED_RUNS, TIED_ROUNDS = 2_000, 300_000
@@ -114,23 +115,9 @@ def tied_instances() -> list[Instance]:
     return [soare_tied(5, 0.01), soare_tied(2, 0.01), soare_tied(3, 0.5), canonical(5, 0.0)]
 
 
-def upper_limit(errors: int, runs: int, confidence: float = 0.95) -> float:
-    """Return the Clopper-Pearson upper limit of an error rate, by bisection."""
-    low, high = errors / runs, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        tail = sum(
-            math.exp(
-                math.lgamma(runs + 1)
-                - math.lgamma(k + 1)
-                - math.lgamma(runs - k + 1)
-                + k * math.log(middle)
-                + (runs - k) * math.log1p(-middle)
-            )
-            for k in range(errors + 1)
-        )
-        low, high = (middle, high) if tail > 1 - confidence else (low, middle)
-    return high
+def upper_limit(errors: int, runs: int) -> float:
+    """Return what an error rate is below with 95 % confidence, exactly."""
+    return clopper_pearson(errors, runs, confidence=0.9)[1]  # 5 % lie above it, and 5 % below
 
 
 def table_1_rows(runs: int = 400) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """How many workers can share an experiment? Processes that ask and tell against one fresh file.
 
-python -m benchmarks.live_load            8 processes × 500 ask and tell, then many arms
+python -m benchmarks.live_load            8 processes × 500 ask and tell, then many arms, then
+                                          many tickets
 python -m benchmarks.live_load --server   the same 8 through two servers, over HTTP
 python -m benchmarks.live_load --server --db postgresql://USER@HOST/DATABASE
 """
@@ -148,13 +149,7 @@ def many_arms(folder: Path, arms: int, dimension: int, events: int) -> dict[str,
     experiment.close()
     experiment, from_snapshot = opened(url)
     waiting = experiment.ask(8)  # others at work
-    taken = []
-    for _ in range(1_000):  # with some snapshots among them
-        begun = time.perf_counter()
-        (ticket,) = experiment.ask()
-        between = time.perf_counter()
-        experiment.tell(ticket.id, float(means[ticket.arm] + rng.normal()))
-        taken.append((between - begun, time.perf_counter() - between))
+    taken = pairs(experiment, means, 1_000)  # with some snapshots among them
     pending = experiment.status().pending
     experiment.close()
     assert pending == len(waiting)
@@ -162,8 +157,31 @@ def many_arms(folder: Path, arms: int, dimension: int, events: int) -> dict[str,
         "what": f"{arms} arms, {dimension} features, {events} events, {pending} pending",
         "open_from_zero_s": round(from_zero, 1),
         "open_s": round(from_snapshot, 2),
-        **quantiles(np.array(taken)),
+        **quantiles(taken),
     }
+
+
+def many_tickets(folder: Path, pending: int) -> dict[str, Any]:
+    """Time asks and tells while so many rewards are awaited: each counts in the design."""
+    problem, means = CLOSE.problem(), CLOSE.arms @ CLOSE.theta
+    with Experiment.open(f"sqlite:///{folder}/tickets.db", "many", create=problem) as experiment:
+        pairs(experiment, means, 100)
+        experiment.ask(pending)
+        taken = pairs(experiment, means, 200)
+    return {"what": f"{len(problem)} arms, {pending} pending", **quantiles(taken)}
+
+
+def pairs(experiment: Experiment, means: FloatArray, count: int) -> FloatArray:
+    """Ask and tell so often, and return how long each took, in seconds."""
+    rng = np.random.default_rng(1)
+    taken = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        (ticket,) = experiment.ask()
+        between = time.perf_counter()
+        experiment.tell(ticket.id, float(means[ticket.arm] + rng.normal()))
+        taken.append((between - begun, time.perf_counter() - between))
+    return np.array(taken)
 
 
 def quantiles(taken: FloatArray) -> dict[str, float]:
@@ -197,6 +215,7 @@ def main() -> None:
         ]
         if not given.server and given.db is None:
             measures.append(lambda: many_arms(place, given.arms, given.dimension, given.events))
+            measures.append(lambda: many_tickets(place, 1_000))
         for measure in measures:
             row = measure() | {"load_average": round(os.getloadavg()[0], 1)}
             rows.append(row)

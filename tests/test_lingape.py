@@ -180,6 +180,7 @@ def test_certificates_in_words():
     assert "Nothing is proven yet" in str(explorer.certificate())
     assert explorer.certificate().to_dict()["gap_bound"] is None
     explorer.tell(0, 1.0)
+    assert "Nothing is proven yet, after 1 pull." in str(explorer.certificate())
     explorer.tell(1, 0.0)
     text = str(explorer.certificate())
     assert "Not settled after 2 pulls" in text
@@ -190,6 +191,7 @@ def test_certificates_in_words():
     while not explorer.done:
         arm = explorer.ask()
         explorer.tell(arm, 1.0 - arm)
+    assert str(explorer.certificate()).startswith("Settled. The best arm is at most")
     data = explorer.certificate().to_dict()
     assert data["settled"]
     assert data["name"] == "red"

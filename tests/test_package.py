@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import lingape
 from console import lasting, printed, sessions
+from lingape import provenance
 from lingape.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +96,27 @@ def test_bad_options_give_one_sentence():
     result = CliRunner().invoke(main, ["demo", "--seed", "x"])
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+def test_stamps_call_a_checkout_dirty_when_its_code_differs(tmp_path, monkeypatch):
+    """Not when pages do, as those that `make paper` wrote before this one."""
+
+    def git(*words):
+        author = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", *author, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    code, page = tmp_path / "src" / "provenance.py", tmp_path / "docs" / "page.md"
+    for path in (code, page):
+        path.parent.mkdir()
+        path.write_text("first")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    page.write_text("second")
+    assert re.fullmatch("[0-9a-f]{7,}", provenance.provenance()["commit"])
+    code.write_text("second")
+    assert provenance.provenance()["commit"].endswith("-dirty")
 
 
 def test_no_wide_words_about_machines():

@@ -39,24 +39,25 @@ class Certificate:
         percent = f"{100 * (1 - self.delta):.10g}"
         share = f"{percent} %" if percent != "100" else f"1 - {self.delta:g}"
         confidence = f"with probability at least {share}"
+        pulls = "1 pull" if self.pulls == 1 else f"{self.pulls} pulls"
         if not math.isfinite(self.gap_bound):
-            claim = f"Nothing is proven yet, after {self.pulls} pulls."
+            claim = f"Nothing is proven yet, after {pulls}."
         elif len(self.arms) > 1:
             claim = (
-                f"{'Settled' if self.settled else 'Not settled'} after {self.pulls} pulls: no "
+                f"{'Settled' if self.settled else 'Not settled'} after {pulls}: no "
                 f"other arm is more than {self.gap_bound:.4g} better than any of {self.name}, "
                 f"{confidence}; asked for was ε = {self.epsilon:g}."
             )
         elif self.settled and self.gap_bound == 0:
-            claim = f"No arm is better than {self.name}, {confidence} ({self.pulls} pulls)."
+            claim = f"Settled. No arm is better than {self.name}, {confidence} ({pulls})."
         elif self.settled:
             claim = (
-                f"The best arm is at most {self.gap_bound:.4g} better than {self.name}, "
-                f"{confidence} ({self.pulls} pulls)."
+                f"Settled. The best arm is at most {self.gap_bound:.4g} better than {self.name}, "
+                f"{confidence} ({pulls})."
             )
         else:
             claim = (
-                f"Not settled after {self.pulls} pulls. So far the best arm is at most "
+                f"Not settled after {pulls}. So far the best arm is at most "
                 f"{self.gap_bound:.4g} better than {self.name}, {confidence}; to stop, that has "
                 f"to fall to ε = {self.epsilon:g}."
             )

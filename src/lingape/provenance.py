@@ -29,16 +29,22 @@ def stamp() -> str:
 
 
 def _commit() -> str | None:
-    """Return the commit of the checkout that this file is tracked in."""
-    here = Path(__file__)
+    """Return the commit of the checkout that this file is tracked in, -dirty if code differs."""
     try:
-        known = ["git", "ls-files", "--error-unmatch", here.name]
-        subprocess.run(known, cwd=here.parent, capture_output=True, check=True)
-        describe = ["git", "describe", "--always", "--dirty"]
-        said = subprocess.run(describe, cwd=here.parent, capture_output=True, text=True)
+        _git("ls-files", "--error-unmatch", Path(__file__).name)
+        commit = _git("describe", "--always")
+        # Only code counts: pages that a command writes one after another do not spoil the next.
+        changed = _git("diff", "--name-only", "HEAD", "--", ":/src", ":(top,glob)benchmarks/*.py")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said.stdout.strip() or None
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*words: str) -> str:
+    """Return what git says of the checkout around this file."""
+    here = Path(__file__).parent
+    said = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True)
+    return said.stdout.strip()
 
 
 def _processor() -> str:

@@ -11,6 +11,8 @@ from .ties import PULL, first_max
 
 
 class PullRule(Protocol):
+    """Decides which arm to pull for a contest between two."""
+
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         """Return the arm to pull so as to learn the gap between `leader` and `rival`."""
         ...

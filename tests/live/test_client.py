@@ -305,7 +305,7 @@ def test_the_shell(server, name, tmp_path):
     assert call("tell", first[0], "-0.5") == "1 reward.\n"
     assert "told -0.5" in call("tell", first[0], "0.5", code=1)
     call("void", second[0], "--reason", "node lost")
-    assert "1 rewards for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")
+    assert "1 reward for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")
     assert json.loads(call("status", "--json"))["pulls"] == 1
     call("add", 1, "1.5", "--key", "row 1")
     assert "No arm is better than blue" in call("certificate")

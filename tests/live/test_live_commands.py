@@ -16,7 +16,7 @@ from console import ROOT, lasting
 from lingape.cli import main
 from lingape.live import Experiment
 
-BEST = "No arm is better than blue"
+BEST = "Settled. No arm is better than blue"
 
 
 def invoke(*words, code=0):
@@ -58,7 +58,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert told == {"ticket": first[0], "reward": -0.5, "pulls": 1, "settled": False}
     assert "told -0.5" in call("tell", first[0], "0.5", code=1)
     assert call("void", second[0], "--reason", "node lost") == "1 reward.\n"
-    assert "1 rewards for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")
+    assert "1 reward for 2 arms; 0 awaited, 0 overdue, 1 voided" in call("status")
     assert json.loads(call("status", "--json"))["pulls"] == 1
     (ticket,) = json.loads(call("ask", "--json", "--ttl", "never", "--key", "k"))
     assert ticket["deadline"] is None

@@ -40,7 +40,8 @@ plot = click.option(
     "--instance",
     "instances",
     multiple=True,
-    help="An instance, such as 'soare(5, 0.1)'. May be repeated.",
+    help="An instance, such as 'soare(5, 0.1)'. May be repeated.  "
+    "[default: soare(5, 0.1), canonical(5, 0.5), unless --arms is given]",
 )
 @click.option(
     "--arms",

@@ -22,6 +22,8 @@ GOLDEN = 0.6180339887498949
 
 
 class Mix(NamedTuple):
+    """The mix of arms that estimates one direction best."""
+
     weights: FloatArray  # w*, signed, at most d of them not 0
     proportions: FloatArray  # p*, summing to 1
     rho: float  # (Σ|w*|)²

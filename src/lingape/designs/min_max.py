@@ -26,6 +26,7 @@ from ..errors import DesignFailed, InvalidArgument
 
 STEPS = 100  # of the interior-point method; 20 to 40 are usual
 STEP_LENGTH = 0.99  # of the way to the boundary
+PATIENCE = 10  # rounds that bring nothing, after which the last digits are out of reach
 TRIM = 1e-9  # shares below this are solver noise
 ROUGH, ROUGH_STEPS = 1e-3, 1_000  # the accuracy of multiplicative updates, and how long to try
 FLOOR = 1e-10  # no share falls below this in them
@@ -89,8 +90,8 @@ def xy(
     design = _solved(x, y, tolerance, max_rounds)
     if design.gap > tolerance:
         raise DesignFailed(
-            f"The design came within {design.gap:.1e} of optimal in {max_rounds} rounds, not "
-            f"within the tolerance {tolerance:g}. Raise the tolerance or max_rounds."
+            f"The design came within {design.gap:.1e} of optimal in at most {max_rounds} rounds, "
+            f"not within the tolerance {tolerance:g}. Raise the tolerance or max_rounds."
         )
     return design
 
@@ -180,6 +181,7 @@ def _column_generation(x: FloatArray, y: FloatArray, tolerance: float, max_round
     lengths = _lengths(x, y, p)
     directions = np.sort(np.argsort(-lengths, kind="stable")[:batch])
     best = MinMax(p, float(lengths.max()), 0.0, np.zeros(len(y)))
+    idle, reached = 0, math.inf
     for n in range(max_rounds):
         # The first rounds only need to know roughly where to look.
         accuracy = 1e-3 if n < 3 else max(0.05 * tolerance, 1e-12)
@@ -188,7 +190,8 @@ def _column_generation(x: FloatArray, y: FloatArray, tolerance: float, max_round
         p[arms], q[directions] = _interior_point(x[arms], y[directions], start, accuracy)
         lengths, scores, average = _certificate(x, y, p, q)
         best = best.or_better(p, float(lengths.max()), q, average**2 / float(scores.max()))
-        if best.gap <= tolerance:
+        idle, reached = (0, best.gap) if best.gap < 0.99 * reached else (idle + 1, reached)
+        if best.gap <= tolerance or idle == PATIENCE:
             break
         arms = _exchange(arms, p, scores, average, tolerance, batch)
         directions = _exchange(directions, q, lengths, average, tolerance, batch)

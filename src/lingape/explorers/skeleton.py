@@ -34,6 +34,8 @@ VERSION = 1
 
 
 class Contest(NamedTuple):
+    """The two arms on which an answer hangs."""
+
     leader: int  # i_t, the largest estimated mean
     rival: int  # j_t, the arm that may still beat it by most
     margin: float  # B(t), by how much at most

@@ -75,8 +75,9 @@ class Status(Summary):
     standings: tuple[Standing, ...]  # at most 500 arms, those that may still be best first
 
     def __str__(self) -> str:
+        rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
         lines = [
-            f"{self.name}: {self.pulls} rewards for {self.arms} arms; {self.pending} awaited, "
+            f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
             f"{self.overdue} overdue, {self.voided} voided.",
             str(self.certificate),
         ]

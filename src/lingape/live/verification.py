@@ -38,7 +38,7 @@ class Verification:
     def __str__(self) -> str:
         return (
             f"The log is whole: {self.events} events, {self.pulls} rewards, hash {self.digest}.\n"
-            f"It proves: {self.certificate}"
+            f"What follows from it: {self.certificate}"
         )
 
     def to_dict(self) -> dict[str, Any]:
