@@ -17,6 +17,7 @@ App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 SMALL = 64 * 1024  # bytes of a request that does not bring arms
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,1000}")
+WRITES = ("/api/experiments", "/ask", "/tell", "/void", "/add")  # paths that end so
 OPEN = ("/", "/api/health", "/openapi.json")  # and /static/: the page that asks for a token
 
 # The page loads nothing from elsewhere, runs no inline script, and is in nobody's frame.
@@ -121,8 +122,12 @@ class Gate:
 
 def _wrong_kind(scope: Message, headers: dict[bytes, str]) -> tuple[int, str] | None:
     kind = headers.get(b"content-type", "")
-    # On every path: routes also match paths with a line break behind them.
-    if scope["method"] != "POST" or kind.split(";")[0].strip().lower() == "application/json":
+    path = scope["path"].rstrip("\n")  # with a line break behind it, a route matches too
+    if (
+        scope["method"] != "POST"
+        or not path.endswith(WRITES)
+        or kind.split(";")[0].strip().lower() == "application/json"
+    ):
         return None
     return 415, (
         f"What is posted must be JSON, with 'Content-Type: application/json'; got {kind[:100]!r}."
