@@ -55,8 +55,9 @@ class Gate:
     """Check host, token, kind and size of each request before its body is read.
 
     A page on another site cannot reach a server on this machine through the browser of somebody
-    who uses both: by a name of its own that resolves to 127.0.0.1, because hosts are checked, and
-    by a form, because what is posted must be application/json, for which a browser asks first.
+    who uses both: by a name of its own that resolves to 127.0.0.1, because hosts are checked
+    where no token is, and by a form, because what is posted must be application/json, for which a
+    browser asks first.
     """
 
     def __init__(
