@@ -21,6 +21,7 @@ from lingape.errors import (
     InvalidArgument,
     InvalidProblem,
     InvalidState,
+    LingapeError,
     NotFound,
     StorageFailed,
 )
@@ -126,13 +127,17 @@ def test_errors_are_those_of_experiments(client, name):
 
 @pytest.mark.parametrize(
     "url",
-    ["", "127.0.0.1:8000", "ftp://x", "http://", "http://a:b@c", "http://a?b", "http://a:x", None],
+    ["", "127.0.0.1:8000", "ftp://x", "http://", "http://a:b@c", "http://a?b", "http://a:x", None]
+    + ["http://[::1", "http://a..b", "http://a b", "http://a/b c", "http://a/ä", b"http://a", 5],
 )
 def test_urls(url):
     with pytest.raises(InvalidArgument):
         Client(url)
     with pytest.raises(InvalidArgument):
         Client("http://127.0.0.1", "tok\nen")
+    for settings in ({"retries": -1}, {"retries": 1.5}, {"timeout": 0}, {"timeout": "soon"}):
+        with pytest.raises(InvalidArgument):
+            Client("http://127.0.0.1", **settings)
     assert "secret" not in repr(Client("http://127.0.0.1", "secret-token"))
 
 
@@ -143,6 +148,41 @@ def test_giving_up():
         pytest.raises(StorageFailed, match=r"cannot be reached.*nothing is recorded twice"),
     ):
         client.experiments()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+        b'200 OK\r\nContent-Length: 12\r\n\r\n{"events":5}',
+        b"200 OK\r\nContent-Length: 5000\r\n\r\n" + b"[" * 5000,
+        b"302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+        b"502 Bad Gateway\r\nRetry-After: \xb2\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+def test_whoever_else_answers_is_told_of(answer):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            while True:
+                caller, _ = listener.accept()
+                with caller:
+                    if not caller.recv(10_000):
+                        return
+                    caller.sendall(b"HTTP/1.1 " + answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        place = listener.getsockname()
+        try:
+            with (
+                Client(f"http://127.0.0.1:{place[1]}", retries=1) as client,
+                pytest.raises(LingapeError, match="Look at its URL"),
+            ):
+                client.experiment("ads").events()
+        finally:
+            socket.create_connection(place).close()
+            thread.join()
 
 
 class Flaky:

@@ -346,6 +346,21 @@ def test_it_comes_back_when_the_server_does(tmp_path, visit):
         sees(page, ".headline", "green leads")
 
 
+def test_a_page_opened_while_the_server_is_away_appears_when_it_is_back(tmp_path, visit):
+    with browsing.serving(f"sqlite:///{tmp_path}/run.db") as server:
+        server.create("later", EYE, names=NAMES, noise_scale=0.3)
+        page = visit(server, trouble=True)
+        page.wait_for_selector("table.list a")
+        server.stop()
+        page.click("table.list a")
+        sees(page, "#main", "cannot be reached")
+        sees(page, "#connection", "trying again")
+        page.focus("button:text('Try again')")
+        server.start()
+        sees(page, "#main h1", "later")
+        sees(page, "#connection", "Live")
+
+
 def test_the_list_is_kept_up_to_date(tmp_path, visit):
     with browsing.serving(f"sqlite:///{tmp_path}/run.db") as server:
         page = visit(server)

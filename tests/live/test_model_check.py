@@ -19,7 +19,7 @@ def test_chi_square_tail(freedom):
         value = float(stats.chi2.isf(p, freedom))
         assert chi_square_tail(value, freedom) == pytest.approx(p, rel=1e-6)
     assert chi_square_tail(0.0, freedom) == 1.0
-    assert chi_square_tail(1e9, freedom) == 0.0
+    assert chi_square_tail(1e9, freedom) == chi_square_tail(np.inf, freedom) == 0.0
 
 
 def tallied(means, noise, pulls, seed=0):
@@ -121,6 +121,25 @@ def test_too_few_rewards_to_tell(url):
         assert not experiment.check().fine
         assert "Warning: Rewards of the same arm vary" in str(experiment.status())
         json.dumps(experiment.check().to_dict(), allow_nan=False)
+
+
+def test_an_arm_without_features():
+    problem, tally = Problem([[0.0], [1.0]], noise_scale=0.5), Tally(2)
+    tally.add(0, 0.1)
+    check = check_model(problem, tally)
+    assert check.fine and check.linear_p > 0.5
+    tally.add(0, 30.0)  # it pays 0 on average, whatever θ is
+    assert not check_model(problem, tally).fine
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-100])
+def test_rewards_beyond_all_noise(scale):
+    problem, tally = Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], noise_scale=scale), Tally(3)
+    for arm, reward in ((0, 1e99), (0, -1.0), (1, 0.0), (2, 0.5)):
+        tally.add(arm, reward)
+    check = check_model(problem, tally)
+    assert check.linear_p == check.noise_p == 0.0 and len(check.warnings) == 2
+    assert ModelCheck.from_dict(json.loads(json.dumps(check.to_dict(), allow_nan=False))) == check
 
 
 def test_features_that_do_not_span():

@@ -13,10 +13,12 @@ import threading
 import time
 
 import pytest
+from click.testing import CliRunner
 from outpost import Outpost, TestClient
 from tamper import change as tamper
 
 import lingape
+from lingape.cli import main
 from lingape.errors import InvalidArgument, StorageFailed
 from lingape.live import Experiment, Status, read_export, verify
 from lingape.live.server import Limits, answers, create_app
@@ -215,6 +217,13 @@ def test_bodies_that_are_no_requests(calls, body, code):
         "/api/experiments/ads/ask", content=body, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == code and answer.json()["error"]
+    assert code != 400 or "must be JSON" in answer.json()["error"]
+
+
+def test_what_is_not_there_comes_with_a_way_out(calls):
+    for answer in (calls.get("/nowhere"), calls.put("/api/health"), calls.get("/static/none")):
+        assert answer.status_code in (404, 405)
+        assert "/openapi.json lists" in answer.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -369,6 +378,8 @@ def test_forms_of_other_sites_are_refused(calls):
             "/api/experiments/ads/ask", content=b"{}", headers={"Content-Type": kind}
         )
         assert answer.status_code == 415
+    for path in ("/api/experiments%0A", "/api/experiments/ads/ask%0A"):  # routes match these too
+        assert calls.post(path, content=b"{}").status_code == 415
     assert calls.options("/api/experiments").status_code == 405  # no cross-origin permission
 
 
@@ -648,6 +659,30 @@ def test_other_addresses_need_a_token(url, tmp_path):
             assert client.experiment("ads").status().pulls == 0
             with pytest.raises(InvalidArgument, match="for reading"):
                 client.experiment("ads").ask()
+
+
+def test_every_address_of_this_machine_is_one_to_call(url):
+    with (
+        Outpost(url, "--host", "127.0.0.2") as server,
+        lingape.Client(server.url, retries=0) as client,
+    ):
+        assert client.health()["status"] == "ok"
+
+
+def test_proxies_may_pass_on_the_name_by_which_they_were_called(url):
+    with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
+        headers = {"Host": "lab.example", "Authorization": "Bearer all-of-it"}
+        place = http.client.HTTPConnection("127.0.0.1", server.port)
+        place.request("GET", "/api/experiments", headers=headers)
+        assert place.getresponse().status == 200
+        place.close()
+
+
+def test_a_token_file_with_anything_in_it(url, tmp_path):
+    (tmp_path / "token").write_bytes(b"\xff\xfe all of it")
+    options = ["serve", "--db", url, "--write-token-file", str(tmp_path / "token")]
+    refused = CliRunner().invoke(main, options)
+    assert refused.exit_code == 1 and "A token must have" in refused.output
 
 
 def test_importing_the_client_needs_no_server():

@@ -110,5 +110,6 @@ def _welcome(url: str, service: "Service") -> str:
 
 def _token(path: str | None, variable: str) -> str | None:
     if path is not None:
-        return Path(path).read_text(encoding="utf-8").strip()
+        # What is no text becomes signs that no token has, and is refused for that.
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     return os.environ.get(variable) or None

@@ -44,6 +44,7 @@ PAGE = 1_000  # events in one request
 SOON = (429, 502, 503, 504)  # statuses after which the same may work in a moment
 SLOWEST = 5.0  # seconds between attempts, at most
 LOOK = 0.5  # seconds between looks at what moves
+LONGEST_WAIT = 86_400  # seconds for an answer
 
 T = TypeVar("T")
 
@@ -62,12 +63,12 @@ class Client:
     def __init__(
         self, base_url: str, token: str | None = None, *, retries: int = 8, timeout: float = 60.0
     ) -> None:
-        parts = urlsplit(base_url) if isinstance(base_url, str) else urlsplit("")
         try:
-            port = parts.port
-        except ValueError:
-            port = -1
-        if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+            parts = urlsplit(base_url)
+            port, written = parts.port, _sendable(parts.hostname or "", parts.path)
+        except (ValueError, AttributeError, TypeError):
+            parts, port, written = urlsplit(""), None, False
+        if parts.scheme not in ("http", "https") or not parts.hostname or not written:
             raise InvalidArgument(
                 f"A server is given as http://HOST:PORT or https://HOST:PORT; got {base_url!r}."
             )
@@ -75,8 +76,16 @@ class Client:
             raise InvalidArgument(
                 "A server's URL has no password, query or fragment in it; pass token=... instead."
             )
-        if token is not None and not (token.isascii() and token.isprintable()):
+        if token is not None and not (
+            isinstance(token, str) and token.isascii() and token.isprintable()
+        ):
             raise InvalidArgument("A token is made of letters and digits; this one is not.")
+        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+            raise InvalidArgument(f"retries must be a whole number from 0; got {retries!r}.")
+        if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST_WAIT:
+            raise InvalidArgument(
+                f"timeout must be seconds, above 0 and at most {LONGEST_WAIT}; got {timeout!r}."
+            )
         self.base_url = base_url.rstrip("/")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._prefix = parts.path.rstrip("/")
@@ -144,7 +153,7 @@ class Client:
         """Return what is made of an answer in JSON."""
         try:
             return made(json.loads(answer))
-        except (ValueError, KeyError, TypeError) as reason:
+        except (ValueError, KeyError, TypeError, RecursionError) as reason:
             raise StorageFailed(
                 f"{self.base_url} does not answer like a server of lingape {__version__} "
                 f"({type(reason).__name__}: {reason}). Look at its URL and its version."
@@ -171,7 +180,7 @@ class Client:
             if status not in SOON or last:
                 raise _failure(status, answer, self.base_url)
             after = headers.get("retry-after", "")
-            time.sleep(max(wait, min(float(after), SLOWEST)) if after.isdigit() else wait)
+            time.sleep(max(wait, min(float(after), SLOWEST)) if _digits(after) else wait)
         raise AssertionError("the last attempt returns or raises")
 
     def _exchange(
@@ -279,7 +288,7 @@ class RemoteExperiment:
         found: list[Event] = []
         while limit is None or len(found) < limit:
             count = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = self._get(f"/events?after={after}&limit={count}", lambda data: data["events"])
+            page = self._get(f"/events?after={after}&limit={count}", _page)
             found += [from_data(data, place=after + i) for i, data in enumerate(page, start=1)]
             after += len(page)
             if len(page) < count:
@@ -356,6 +365,10 @@ def _progress(data: Any) -> Progress:
     return Progress(data["pulls"], data["settled"])
 
 
+def _page(data: Any) -> list[Any]:
+    return list(data["events"])
+
+
 def _history(data: Any) -> tuple[list[Point], bool]:
     return [Point(**point) for point in data["points"]], data["complete"]
 
@@ -367,6 +380,16 @@ def _ended(connection: http.client.HTTPConnection) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(connection.sock, selectors.EVENT_READ)
         return bool(selector.select(0))  # nothing was asked, so all there can be is its end
+
+
+def _sendable(host: str, path: str) -> bool:
+    """Whether a request can be written that goes there; raise UnicodeError if not."""
+    host.encode("idna")
+    return path.isascii() and not any(sign <= " " or sign == "\x7f" for sign in host + path)
+
+
+def _digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _key() -> str:
@@ -383,8 +406,8 @@ def _failure(status: int, answer: bytes, url: str) -> LingapeError:
     try:
         data = json.loads(answer)
         sentence, kind = str(data["error"]), data.get("kind")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        sentence, kind = f"{url} answered with status {status}.", None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        sentence, kind = f"{url} answered with status {status}. Look at its URL.", None
     known = getattr(errors, kind, None) if isinstance(kind, str) else None
     if isinstance(known, type) and issubclass(known, LingapeError):
         return known(sentence)

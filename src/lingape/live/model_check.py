@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..problem import Problem
+from ..problem import LARGEST, Problem
 from .replay import Tally
 
 RARE = 1e-4
@@ -91,10 +91,13 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
     # An average's residual has variance R²(1 - leverage)/N_k; with a leverage of 1 it has none.
     spread = r * np.sqrt(np.maximum(1.0 - leverages, 0.0) / counts)
     free = leverages < 1.0 - 1e-9
-    z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
+    with np.errstate(all="ignore"):  # beside a tiny R, rewards may be infinitely far off
+        z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
+        off = float(counts @ (apart / r) ** 2)
+    z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no word for infinity
     linear_p = noise = noise_p = None
     if len(pulled) > rank:
-        linear_p = chi_square_tail(float(counts @ (apart / r) ** 2), len(pulled) - rank)
+        linear_p = chi_square_tail(off, len(pulled) - rank)
     repeats = int(counts.sum()) - len(pulled)
     if repeats > 0:
         squares = float(tally.squares.sum())
@@ -137,6 +140,8 @@ def _basis(rows: FloatArray) -> FloatArray:
     """
     values, vectors = np.linalg.eigh(rows.T @ rows)
     kept = values > 1e-12 * values[-1]
+    if not kept.any():  # all that was pulled has no features, as a control may
+        return rows[:, :0]
     basis: FloatArray = rows @ (vectors[:, kept] / np.sqrt(values[kept]))
     if values[kept][0] < 1e-6 * values[-1]:
         values, vectors = np.linalg.eigh(basis.T @ basis)
@@ -153,6 +158,8 @@ def chi_square_tail(value: float, freedom: int) -> float:
     a, x = freedom / 2.0, value / 2.0
     if x <= 0.0:
         return 1.0
+    if math.isinf(x):
+        return 0.0
     front = math.exp(a * math.log(x) - x - math.lgamma(a))
     if x < a + 1.0:
         term = total = 1.0 / a

@@ -43,6 +43,15 @@ def loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def host_in_url(host: str) -> str:
+    """Return an address as URLs have it.
+
+    >>> host_in_url("127.0.0.1"), host_in_url("::1")
+    ('127.0.0.1', '[::1]')
+    """
+    return f"[{host}]" if ":" in host else host
+
+
 def serve(service: Service, *, ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; call `ready` with the URL once requests are taken."""
     try:
@@ -62,8 +71,7 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
         )
     open_store(service.url, create=True).close()  # say now what is wrong with it
     with _ending_well(), _listening(service) as listener:
-        host = f"[{service.host}]" if ":" in service.host else service.host
-        ready(f"http://{host}:{listener.getsockname()[1]}")
+        ready(f"http://{host_in_url(service.host)}:{listener.getsockname()[1]}")
         if service.workers == 1:
             _serve(service, listener, None)
         else:
@@ -111,7 +119,8 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
         service.url,
         read_token=service.read_token,
         write_token=service.write_token,
-        hosts=LOOPBACK if loopback(service.host) else None,
+        # A name that a stranger made resolve to this machine is no way in where a token is needed.
+        hosts=None if service.write_token is not None else LOOPBACK | {host_in_url(service.host)},
         closing=lambda: server.should_exit,
     )
     config = uvicorn.Config(

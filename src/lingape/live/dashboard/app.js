@@ -4,6 +4,7 @@ import { Refused, get, hasToken, keepToken } from "./api.js";
 import { el, say } from "./dom.js";
 import { showExperiment } from "./experiment.js";
 import { showList } from "./list.js";
+import { PAUSE, pause, seen } from "./live.js";
 
 const main = document.querySelector("#main");
 const STATES = {
@@ -66,25 +67,35 @@ function showDoor(refusal) {
   input.focus();
 }
 
+/** Return whether it is the address that is wrong, so that there is no use in trying again. */
+function refused(trouble) {
+  return trouble instanceof Refused && trouble.status < 500 && trouble.status !== 429;
+}
+
 function showTrouble(trouble) {
-  connection("stopped");
-  const again = el("button", { type: "button" }, "Try again");
-  again.addEventListener("click", route);
+  connection(refused(trouble) ? "stopped" : "lost");
   const sentence = trouble instanceof Refused ? trouble.message : "The server cannot be reached.";
+  if (main.querySelector(".trouble")?.textContent === sentence) return; // whoever reads it goes on
+  const again = el("button", { type: "button" }, "Try again");
+  again.addEventListener("click", () => route());
   show(
     "Trouble",
     el(
       "section",
       { class: "panel" },
       el("h1", {}, trouble.status === 404 ? "Not found" : "That did not work"),
-      el("p", { class: "error" }, sentence),
+      el("p", { class: "error trouble" }, sentence),
       el("p", {}, el("a", { href: "#/" }, "All experiments"), " ", again),
     ),
   );
 }
 
-/** Show the page that the address names: #/ is the list, #/NAME an experiment. */
-async function route() {
+/**
+ * Show the page that the address names: #/ is the list, #/NAME an experiment.
+ *
+ * quietly: without a word about it, as it is tried again and again.
+ */
+async function route({ quietly = false } = {}) {
   leave.abort();
   leave = new AbortController();
   const { signal } = leave;
@@ -95,7 +106,7 @@ async function route() {
     location.hash = "#/"; // not an address that this page made
     return;
   }
-  connection("connecting");
+  if (!quietly) connection("connecting");
   announce("");
   const page = { signal, show, connection, announce, get: (path) => get(path, signal) };
   try {
@@ -105,6 +116,10 @@ async function route() {
     if (trouble instanceof Refused && [401, 403].includes(trouble.status)) showDoor(trouble);
     else showTrouble(trouble);
     if (!(trouble instanceof Refused)) console.warn(trouble);
+    if (refused(trouble)) return;
+    await pause(PAUSE, signal);
+    await seen(signal);
+    if (!signal.aborted) await route({ quietly: true });
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { Refused, stream } from "./api.js";
 
-const PAUSE = 3_000; // ms between looks, and before the stream is tried again
+export const PAUSE = 3_000; // ms between looks, and before the stream is tried again
 const LEAST = 400; // ms between refreshes, however fast rewards come
 
 export function pause(time, signal) {
@@ -16,7 +16,7 @@ export function pause(time, signal) {
 }
 
 /** Wait until the tab is looked at: browsers allow few connections to one server. */
-async function seen(signal) {
+export async function seen(signal) {
   while (document.hidden && !signal.aborted) await pause(500, signal);
 }
 

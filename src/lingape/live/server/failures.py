@@ -70,7 +70,20 @@ async def _other(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405 and request.url.path == "/api/experiments":
         headers["allow"] = "GET, POST"  # two routes; Starlette names the first
-    return as_json({"error": str(error.detail)}, error.status_code, headers)
+    return as_json({"error": _said(request, error)}, error.status_code, headers)
+
+
+def _said(request: Request, error: HTTPException) -> str:
+    """Return a sentence, also for what the framework refuses in a word or two."""
+    path = _glimpse(request.url.path)
+    match error.status_code, error.detail:
+        case 404, "Not Found":
+            return f"There is nothing at {path}. /openapi.json lists what there is."
+        case 405, "Method Not Allowed":
+            return f"{request.method} does not go with {path}. /openapi.json lists what does."
+        case 400, "There was an error parsing the body":
+            return "The body must be JSON in UTF-8, with no huge numbers or deep nesting."
+    return str(error.detail)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
