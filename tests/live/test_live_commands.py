@@ -134,7 +134,8 @@ def test_workers_that_run_a_command(place, arms):
     )
     assert "Not settled" in told and "run it again" in told
     assert BEST in invoke("run", place, "ads", "--reward-cmd", command, "--workers", 3)
-    assert json.loads(invoke("run", place, "ads", "--reward-cmd", command, "--json"))["settled"]
+    again = invoke("run", place, "ads", "--reward-cmd", command, "--ttl", "never", "--json")
+    assert json.loads(again)["settled"]
     assert "0 voided" in invoke("status", place, "ads")
 
 

@@ -58,6 +58,20 @@ def test_arms_that_cannot_be_the_answer_come_last(url):
         assert {one.arm for one in experiment.status().standings[:3]} == {0, 1, 2}
 
 
+def test_of_many_arms_those_that_may_be_best_and_those_most_pulled(url):
+    angles = np.linspace(0, 1.5, 2_000)
+    problem = Problem(np.column_stack([np.cos(angles), np.sin(angles)]))
+    with Experiment.open(url, "ads", create=problem, explorer="lingape(start=spanning)") as exp:
+        for arm in (0, 1_999, *range(700, 720)):
+            for _ in range(9):
+                exp.add(arm, float(np.cos(angles[arm])))
+        standings = exp.status().standings
+    assert len({one.arm for one in standings}) == len(standings) == 500
+    assert sum(one.pulls for one in standings) == 9 * 22
+    ends = [one.high for one in standings]
+    assert ends == sorted(ends, reverse=True) and standings[0].high > 0
+
+
 def test_tickets_arm_by_arm(url, clock):
     with Experiment.open(url, "ads", create=Problem(ARMS), clock=clock) as experiment:
         late = experiment.ask(2, ttl=60)

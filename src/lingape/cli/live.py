@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json, real_rewards, rewards_from
+from .options import as_json, real_rewards, rewards_from, time_to_live
 
 if TYPE_CHECKING:
     from ..live import (
@@ -163,12 +163,7 @@ def list_(url: str, json: bool) -> None:
 @place
 @click.option("-n", "count", default=1, show_default=True, help="How many arms.")
 @click.option("--worker", help="Who asks, for the log.")
-@click.option(
-    "--ttl",
-    default="1d",
-    show_default=True,
-    help="For how long to count on the rewards: 90s, 30m, 6h, 2d or never.",
-)
+@time_to_live
 @click.option("--key", help="Asking again with the same key gives the same tickets.")
 @as_json
 @click.pass_context
@@ -178,7 +173,7 @@ def ask(
     name: str,
     count: int,
     worker: str | None,
-    ttl: str,
+    ttl: str | None,
     key: str | None,
     json: bool,
 ) -> None:
@@ -188,10 +183,9 @@ def ask(
     """
     from ..errors import ExplorationOver
 
-    lasting = None if ttl == "never" else ttl
     with open_experiment(url, name) as experiment:
         try:
-            tickets = experiment.ask(count, worker=worker, ttl=lasting, key=key)
+            tickets = experiment.ask(count, worker=worker, ttl=ttl, key=key)
         except ExplorationOver as over:
             click.echo(str(over), err=True)
             ctx.exit(OVER)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .live import open_experiment, place, say
-from .options import as_json
+from .options import as_json, time_to_live
 from .showing import live_line
 from .stopping import FAILED, LIMIT, requests_to_stop
 
@@ -32,12 +32,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many commands run side by side.",
 )
-@click.option(
-    "--ttl",
-    default="1d",
-    show_default=True,
-    help="For how long others count on a reward: 90s, 30m, 6h, 2d.",
-)
+@time_to_live
 @click.option("--max-pulls", type=click.IntRange(min=1), help="Run the command so often at most.")
 @click.option(
     "--max-failures",
@@ -57,7 +52,7 @@ def run(
     name: str,
     reward_cmd: str,
     workers: int,
-    ttl: str,
+    ttl: str | None,
     max_pulls: int | None,
     max_failures: int,
     timeout: float | None,
@@ -123,7 +118,7 @@ class _Source:
 
     experiment: "Experiment | RemoteExperiment"
     stop: "Stop"
-    ttl: str
+    ttl: str | None
     show: Callable[[str], None] | None
 
     def ask(self, n: int = 1, *, worker: str | None = None) -> "list[Ticket]":

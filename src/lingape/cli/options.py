@@ -11,6 +11,13 @@ as_json = click.option("--json", is_flag=True, help="Print the results as JSON."
 jobs = click.option(
     "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
 )
+time_to_live = click.option(
+    "--ttl",
+    default="1d",
+    show_default=True,
+    callback=lambda _context, _option, ttl: None if ttl == "never" else ttl,
+    help="For how long to count on the rewards: 90s, 30m, 6h, 2d or never.",
+)
 _epsilon = click.option(
     "--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for."
 )

@@ -72,7 +72,7 @@ class Status(Summary):
 
     certificate: LogCertificate
     check: ModelCheck
-    standings: tuple[Standing, ...]  # at most 500 arms, those that may still be best first
+    standings: tuple[Standing, ...]  # at most 500 arms, those that may be best or were pulled most
 
     def __str__(self) -> str:
         rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
@@ -163,11 +163,17 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
         gaps = explorer.estimate.means - explorer.estimate.means[contest.leader]
         widths = half_widths(explorer, contest.leader)
         low, high = gaps - widths, gaps + widths
-    chosen = np.argsort(-np.where(problem.can_answer, high, -np.inf), kind="stable")[:MOST_ARMS]
-    if contest is not None and contest.leader not in chosen:
-        chosen[-1] = contest.leader
     pending = Counter(replay.pending(now))
     waiting = Counter(ticket.arm for ticket in replay.open.values())
+    best_first = np.argsort(-np.where(problem.can_answer, high, -np.inf), kind="stable")
+    chosen = best_first[:MOST_ARMS]
+    if len(problem) > MOST_ARMS:  # half for those that may be best, half for those most pulled
+        most_pulled = np.argsort(-replay.tally.counts, kind="stable")[: MOST_ARMS // 2]
+        wanted = np.isin(best_first, most_pulled)
+        wanted |= np.cumsum(~wanted) <= MOST_ARMS - len(most_pulled)
+        chosen = best_first[wanted]
+    if contest is not None and contest.leader not in chosen:
+        chosen[-1] = contest.leader
     pulls = replay.tally.counts[chosen].tolist()
     ends = ([_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high))
     return tuple(

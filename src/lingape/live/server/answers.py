@@ -117,7 +117,8 @@ class Status(Summary):
     certificate: Certificate
     check: Check
     standings: list[Standing] = Field(
-        description="At most 500 arms, those that may still be best first."
+        description="At most 500 arms, those that may be best first; if there are more, those "
+        "most pulled are among them."
     )
 
 

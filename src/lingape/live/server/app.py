@@ -54,6 +54,7 @@ def create_app(
         summary="Find the best of many options in the fewest noisy trials, with a guarantee.",
         docs_url=None,  # FastAPI's pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # that would send clients wherever the header Host says
         lifespan=lifespan,
     )
     app.include_router(Routes(shelf, Watch(shelf.summary, closing), limits).router())
