@@ -312,7 +312,9 @@ def test_directions_that_leave_most_of_the_space_out():
         assert design.proportions.sum() == pytest.approx(1.0)
         reached = np.linalg.pinv((x.T * design.proportions) @ x)
         longest = max(float(y @ reached @ y) for y in directions)
-        assert design.lower_bound <= longest <= 1.02 * design.lower_bound
+        # A nearly singular matrix leaves about ten digits of a pseudo-inverse uncertain.
+        low = design.lower_bound * (1 - 1e-6)
+        assert low <= longest <= 1.02 * design.lower_bound
 
 
 def test_a_design_whose_last_digits_are_out_of_reach_is_given_up_early(monkeypatch):
