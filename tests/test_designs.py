@@ -312,7 +312,7 @@ def test_directions_that_leave_most_of_the_space_out():
         assert design.proportions.sum() == pytest.approx(1.0)
         reached = np.linalg.pinv((x.T * design.proportions) @ x)
         longest = max(float(y @ reached @ y) for y in directions)
-        # A nearly singular matrix leaves about ten digits of a pseudo-inverse uncertain.
+        # Of the pseudo-inverse of a nearly singular matrix about six digits are certain.
         low = design.lower_bound * (1 - 1e-6)
         assert low <= longest <= 1.02 * design.lower_bound
 

@@ -63,7 +63,7 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
                 f"{label!r} got {len(values)} numbers, the least {values.min(initial=0):g}. Pass "
                 "result.counts."
             )
-    most = np.max(list(counts.values()), axis=0)
+    most = np.stack(list(counts.values())).max(axis=0)
     drawn = np.sort(np.argsort(-most, kind="stable")[:MOST_ARMS])
     figure, axes = new_panel(width_for(1.2 + 0.16 * len(drawn) * len(counts)), 3.4)
     step = 0.84 / len(counts)
