@@ -2,30 +2,20 @@
 
 import { bar, gapScale, intervalPicture, tableAxis } from "./charts.js";
 import { confidence, count, el, many, number, say } from "./dom.js";
-import { cell, columns, nameCell, section } from "./panels.js";
+import { cell, column, columns, nameCell, section } from "./panels.js";
 
 const SHOWN = 30; // arms in a table
 
 /** Each arm's interval against the leader. */
 export function gapsPart() {
-  const head = el("th", { scope: "col", role: "columnheader", class: "picture" });
+  const head = column({ class: "picture" });
   const body = el("tbody", { role: "rowgroup" });
   const note = el("p", { class: "note" });
   const table = el(
     "table",
     { class: "gaps", role: "table" },
     el("caption", {}, "Reward compared with the leader's: at least, estimated, at most"),
-    el(
-      "thead",
-      { role: "rowgroup" },
-      el(
-        "tr",
-        { role: "row" },
-        el("th", { scope: "col", role: "columnheader" }, "Arm"),
-        el("th", { scope: "col", role: "columnheader" }, "Estimate (from, to)"),
-        head,
-      ),
-    ),
+    columns("Arm", "Estimate (from, to)", head),
     body,
   );
   return {
@@ -81,16 +71,16 @@ export function gapsPart() {
 
 /** Rewards and tickets of each arm. */
 export function pullsPart() {
+  const picture = column({}, el("span", { class: "hidden" }, "Picture"));
   const body = el("tbody", { role: "rowgroup" });
   const note = el("p", { class: "note" });
   const table = el(
     "table",
     { class: "pulls", role: "table" },
     el("caption", {}, "Rewards so far, and tickets: pending ones, and those past their deadline"),
-    columns("Arm", "Pulls", "Pending", "Overdue", "Picture"),
+    columns("Arm", "Pulls", "Pending", "Overdue", picture),
     body,
   );
-  table.querySelector("th:last-child").replaceChildren(el("span", { class: "hidden" }, "Picture"));
   const size = (arm) => arm.pulls + arm.pending + arm.overdue;
   return {
     node: section("pulls", "Pulls", table, note),

@@ -2,6 +2,7 @@
 
 import { count, el, shortened } from "./dom.js";
 import { poll } from "./live.js";
+import { columns } from "./panels.js";
 
 function state(experiment) {
   return experiment.settled
@@ -60,15 +61,7 @@ export async function showList(page) {
     "table",
     { class: "list cards", role: "table" },
     el("caption", { class: "hidden" }, "Experiments in this database"),
-    el(
-      "thead",
-      { role: "rowgroup" },
-      el(
-        "tr",
-        { role: "row" },
-        ...HEADINGS.map((name) => el("th", { scope: "col", role: "columnheader" }, name)),
-      ),
-    ),
+    columns(...HEADINGS),
     body,
   );
   const place = el("div", {});

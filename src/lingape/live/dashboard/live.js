@@ -25,20 +25,25 @@ function final(trouble) {
   return trouble instanceof Refused && [401, 403, 404].includes(trouble.status);
 }
 
+/** Call `refresh`, and say whether the server is there. */
+async function look({ signal, connection }, refresh) {
+  try {
+    await refresh();
+    connection("polling");
+  } catch (trouble) {
+    if (signal.aborted) return;
+    if (final(trouble)) throw trouble;
+    connection("lost");
+  }
+}
+
 /** Call `refresh` every few seconds until the page is left. */
 export async function poll({ signal, connection }, refresh) {
   for (;;) {
     await pause(PAUSE, signal);
     await seen(signal);
     if (signal.aborted) return;
-    try {
-      await refresh();
-      connection("polling");
-    } catch (trouble) {
-      if (signal.aborted) return;
-      if (final(trouble)) throw trouble;
-      connection("lost");
-    }
+    await look({ signal, connection }, refresh);
   }
 }
 
@@ -48,8 +53,8 @@ export async function follow({ signal, connection }, path, refresh) {
     await seen(signal);
     if (signal.aborted) return;
     const hidden = new AbortController();
-    const look = () => document.hidden && hidden.abort();
-    document.addEventListener("visibilitychange", look);
+    const leave = () => document.hidden && hidden.abort();
+    document.addEventListener("visibilitychange", leave);
     const turn = turns(refresh, signal);
     try {
       await stream(path, AbortSignal.any([signal, hidden.signal]), {
@@ -62,18 +67,11 @@ export async function follow({ signal, connection }, path, refresh) {
     } catch {
       // Whether the server is there at all is seen next, by asking without a stream.
     } finally {
-      document.removeEventListener("visibilitychange", look);
+      document.removeEventListener("visibilitychange", leave);
     }
     if (signal.aborted) return;
     if (hidden.signal.aborted) continue;
-    try {
-      await refresh();
-      connection("polling");
-    } catch (trouble) {
-      if (signal.aborted) return;
-      if (final(trouble)) throw trouble;
-      connection("lost");
-    }
+    await look({ signal, connection }, refresh);
     await pause(PAUSE, signal);
   }
 }

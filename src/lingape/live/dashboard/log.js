@@ -2,6 +2,7 @@
 
 import { at } from "./api.js";
 import { armName, el, many, number, say, shortened } from "./dom.js";
+import { columns } from "./panels.js";
 
 const PAGE = 100;
 
@@ -67,17 +68,7 @@ export function showLog(page, name) {
       "table",
       { class: "log", role: "table" },
       el("caption", {}, "What happened, newest first"),
-      el(
-        "thead",
-        { role: "rowgroup" },
-        el(
-          "tr",
-          { role: "row" },
-          ...["Event", "Time", "Kind", "What"].map((text) =>
-            el("th", { scope: "col", role: "columnheader" }, text),
-          ),
-        ),
-      ),
+      columns("Event", "Time", "Kind", "What"),
       body,
     ),
     el("p", { class: "buttons" }, older),

@@ -12,7 +12,7 @@ export function section(id, title, ...content) {
   );
 }
 
-/** Return the head of a table. */
+/** Return the head of a table; names are texts, or heads of columns that were made before. */
 export function columns(...names) {
   return el(
     "thead",
@@ -20,9 +20,14 @@ export function columns(...names) {
     el(
       "tr",
       { role: "row" },
-      ...names.map((name) => el("th", { scope: "col", role: "columnheader" }, name)),
+      ...names.map((name) => (typeof name === "string" ? column({}, name) : name)),
     ),
   );
+}
+
+/** Return the head of a column. */
+export function column(attributes, ...content) {
+  return el("th", { scope: "col", role: "columnheader", ...attributes }, ...content);
 }
 
 /** Return a cell of a table. */
