@@ -27,6 +27,8 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, InvalidEnvironment, MissingExtra
+from lingape.paper import settings
+from lingape.pulls import greedy
 
 
 @pytest.mark.parametrize("name", INSTANCES)
@@ -303,6 +305,41 @@ def test_rows_of_the_compiled_lane_agree_with_a_fresh_solve(count):
             others = np.arange(count) != arm
             assert np.allclose(book.gap_variance[row][others], variance[others], rtol=1e-6)
             assert np.allclose(book.gap_sensitivity[row][others], sensitivity[others], rtol=1e-6)
+
+
+def test_two_arms_that_are_nearly_the_same_are_contested_exactly():
+    """Soare's arms 1 and 6: the difference of their rows in XA⁻¹Xᵀ has lost eight digits."""
+    instance = soare(5, 0.01)
+    explorer = settings.lingape(settings.synthetic_problem(instance))
+    lane, world, rng = (
+        explorer.compiled(),
+        instance.gaussian().compiled(),
+        np.random.default_rng(0),
+    )
+    for pulls in range(298_230, 298_260):  # two arms score alike to 5e-9 at the 298,246th
+        lane.advance(world, rng, pulls)
+        leader, rival, _ = lane.contest
+        counts = lane.counts.copy()
+        fresh = explorer.estimate.copy()
+        fresh.load(counts, lane.sums)
+        lane.advance(world, rng, pulls + 1)
+        assert (lane.counts - counts).argmax() == greedy(fresh, leader, rival)
+
+
+@pytest.mark.slow
+def test_lanes_agree_to_the_end_of_a_long_run():
+    instance = soare(5, 0.01)
+    results = [
+        run(
+            settings.lingape(settings.synthetic_problem(instance)),
+            instance.gaussian(),
+            seed=0,
+            lane=lane,
+        )
+        for lane in ("plain", "compiled")
+    ]
+    assert results[0].pulls == results[1].pulls == 951_156
+    assert results[0].counts.tolist() == results[1].counts.tolist()
 
 
 @pytest.mark.parametrize("before", [0, 15])

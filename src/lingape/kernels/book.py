@@ -65,6 +65,7 @@ class Book(NamedTuple):
     b: FloatArray  # (K,) work
     dropped: FloatArray  # (K, K) if eliminating: margin when a leader beat a rival, or infinite
     scores: FloatArray  # (K,) work
+    contrast: FloatArray  # (K,) x_kᵀA⁻¹(x_i - x_j) for a close pair (`write_contrast`)
     h: FloatArray  # (d,) work
     h2: FloatArray  # (d,) work
     clock: IntArray
@@ -112,19 +113,28 @@ def _invert(factor: FloatArray, inverse: FloatArray) -> None:
 
 
 @compiled
+def _write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
+    """Write the lower half of V, the sum of T_k x_k x_kᵀ."""
+    count, d = x.shape
+    gram[:] = 0.0
+    for k in range(count):
+        n = float(counts[k])
+        for p in range(d):
+            value = n * x[k, p]
+            for q in range(p + 1):
+                gram[p, q] += value * x[k, q]
+
+
+@compiled
 def rebuild(arena: Arena, book: Book) -> None:
     """Recompute every cache from counts and sums."""
     x, gram, inverse, products = arena.features, book.gram, book.inverse, book.products
     count, d = x.shape
-    gram[:] = 0.0
+    _write_gram(x, book.counts, gram)
     book.h[:] = 0.0
     for k in range(count):
-        n = float(book.counts[k])
         for p in range(d):
             book.h[p] += book.sums[k] * x[k, p]
-            value = n * x[k, p]
-            for q in range(p + 1):
-                gram[p, q] += value * x[k, q]
     for j in range(len(arena.grid)):
         log_det = _cholesky(gram, arena.grid[j], book.factor)
         book.log_dets[j] = log_det - d * math.log(arena.grid[j])
@@ -234,3 +244,42 @@ def fetch(arena: Arena, book: Book, arm: int) -> int:
             if second:
                 book.gap_sensitivity[row, k] = length
     return row
+
+
+@compiled
+def write_contrast(arena: Arena, book: Book, leader: int, rival: int) -> None:
+    """Write x_kᵀA⁻¹y for y = x_i - x_j, for arms so alike that the difference of their rows is
+    mostly rounding.
+    """
+    x, inverse, factor, gram = arena.features, book.inverse, book.factor, book.gram
+    h, y = book.h, book.h2
+    count, d = x.shape
+    for p in range(d):
+        y[p] = x[leader, p] - x[rival, p]
+    if len(book.owner) < count:  # the inverse is up to date
+        for p in range(d):
+            value = 0.0
+            for q in range(d):
+                value += inverse[p, q] * y[q]
+            h[p] = value
+    else:
+        _write_gram(x, book.counts, gram)
+        _cholesky(gram, arena.ridge, factor)
+        _solve(factor, y, h)
+    _times(arena.columns, h, book.contrast)
+
+
+@compiled
+def _solve(factor: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+    """Write the solution of L Lᵀ out = vector."""
+    d = len(vector)
+    for p in range(d):
+        value = vector[p]
+        for q in range(p):
+            value -= factor[p, q] * out[q]
+        out[p] = value / factor[p, p]
+    for p in range(d - 1, -1, -1):
+        value = out[p]
+        for q in range(p + 1, d):
+            value -= factor[q, p] * out[q]
+        out[p] = value / factor[p, p]

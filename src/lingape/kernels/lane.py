@@ -330,6 +330,7 @@ def book_of(arena: Arena, estimate: LeastSquares) -> Book:
         b=np.zeros(count),
         dropped=np.full((count, count) if arena.eliminate else (0, 0), np.inf),
         scores=np.zeros(count),
+        contrast=np.zeros(count),
         h=np.zeros(d),
         h2=np.zeros(d),
         clock=clock,

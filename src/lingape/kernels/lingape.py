@@ -24,10 +24,11 @@ from .book import (
     Book,
     fetch,
     rebuild,
+    write_contrast,
 )
 from .compiling import compiled, inlined
 from .memory import Memory
-from .picks import Mixes, greedy, most_behind, progress, reward, steepest, track
+from .picks import Mixes, greedy, most_behind, progress, reward, sharpest, steepest, track
 from .samplers import sampled
 from .world import CompiledWorld
 
@@ -38,6 +39,8 @@ JEDRA_PROUTIERE, STYLISED = 5, 6
 GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM, SAMPLER, BY_PAIR = 0, 1, 2, 3, 4, 5, 6
 # Pulls that must be expected to go untested before it pays to rebuild all caches after them.
 WORTHWHILE = 64
+# A gap whose variance is this small beside its ends' has lost digits in the difference of rows.
+CLOSE = 1e-2
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_MIX, NEARLY, BROKEN, NEEDS_DESIGN = 0, 1, 2, 3, 4, 5
 
@@ -423,12 +426,14 @@ def advance(
     cross, cross2, log_dets, nats = book.cross, book.cross2, book.log_dets, book.nats
     gap_variance, gap_sensitivity = book.gap_variance, book.gap_sensitivity
     c, b, scores, clock, gauge = book.c, book.b, book.scores, book.clock, book.gauge
+    contrast = book.contrast
     kind, mu, scale = world.kind, world.means, world.scale
     count, d, all_rows = len(counts), len(arena.columns), len(owner) == len(counts)
     # The widths of the others may shrink faster than their lengths do.
     gliding = pull == SHARES and bound in (SELF_NORMALIZED, WORST_CASE, FIXED_DESIGN, STYLISED)
     unknown = math.inf  # c/g of JEDRA_PROUTIERE, which only falls
     pulls, tick, growth = clock[PULLS], clock[TICK], gauge[GROWTH]
+    pair = -1  # the contest that `contrast` is about and kept up to date for, if any
     while True:
         leader = _leader(judged, noise_scale)
         first = row_of[leader]
@@ -488,7 +493,7 @@ def advance(
                 break
             clock[PULLS] = pulls
             rebuild(arena, book)  # a verdict deserves a fresh solve
-            growth = 0.0
+            growth, pair = 0.0, -1
             continue
         unchecked = near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls
         if unchecked and _nearly(judged, scores, twins, leader, near) <= epsilon:
@@ -527,7 +532,13 @@ def advance(
             if arm < 0:
                 status = NEEDS_MIX
                 break
+        elif gap_variance[first, rival] < CLOSE * variances[leader]:
+            if pair != leader * count + rival:
+                pair = leader * count + rival
+                write_contrast(arena, book, leader, rival)
+            arm = sharpest(contrast, variances, scores)
         else:
+            pair = -1
             second = row_of[rival]
             if second < 0:
                 second = fetch(arena, book, rival)
@@ -540,7 +551,7 @@ def advance(
         if pulls >= clock[REBUILD_AT] or (counts[arm] == 1 and _none_left(counts)):
             clock[PULLS] = pulls
             rebuild(arena, book)
-            growth = 0.0
+            growth, pair = 0.0, -1
             continue
         row = row_of[arm]
         if row < 0:
@@ -558,6 +569,10 @@ def advance(
         absorb_first(c, t, step, means, variances, cross, gap_variance, owner)
         if not all_rows:
             _absorb_inverse(arena.features, book.inverse, book.h, arm, s)
+        if pair >= 0:
+            step = contrast[arm] * t
+            for k in range(count):
+                contrast[k] -= c[k] * step
         growth += _log(c[arm], s)
     clock[PULLS], clock[TICK], clock[LEADING], clock[RIVALLING] = pulls, tick, leader, rival
     gauge[GROWTH], gauge[MARGIN] = growth, margin

@@ -25,9 +25,17 @@ def greedy(
     cross: FloatArray, variances: FloatArray, first: int, second: int, scores: FloatArray
 ) -> int:
     """Return the arm that shrinks the contested gap's variance most (9)."""
+    for k in range(len(scores)):
+        scores[k] = cross[first, k] - cross[second, k]
+    return sharpest(scores, variances, scores)
+
+
+@inlined
+def sharpest(contrast: FloatArray, variances: FloatArray, scores: FloatArray) -> int:
+    """Return the arm that shrinks a gap's variance most, given all x_kᵀA⁻¹y."""
     count = len(scores)
     for k in range(count):
-        u = cross[first, k] - cross[second, k]
+        u = contrast[k]
         scores[k] = u * u / (1.0 + variances[k])
     best = scores[0]
     for k in range(1, count):
