@@ -1,18 +1,24 @@
 """The paper's rivals do what it reports of them, and what their formulas say."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 from lingape import (
     FixedDesign,
+    FrankWolfeSampling,
     Gaussian,
+    LazyTrackAndStop,
+    LinGame,
     LinGapE,
+    LinT3C,
     LinUGapE,
     Mixture,
     Problem,
     SelfNormalized,
+    SequentialHalving,
     UGapE,
     Uniform,
     Unstructured,
@@ -311,3 +317,41 @@ def test_untested_pulls_never_hide_a_stop():
         )
         assert plain.counts.tolist() == fast.counts.tolist()
         assert plain.ending == fast.ending
+
+
+class TestEqualFeatures:
+    """Without features nothing says that two arms with the same features pay the same."""
+
+    arms = ((1.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    means = np.array([0.5, 0.0, -1.0])
+
+    @pytest.mark.parametrize("lane", ["plain", "compiled"])
+    @pytest.mark.parametrize(
+        "build", [UGapE, partial(LinGapE, bound=Unstructured())], ids=["ugape", "lingape"]
+    )
+    def test_they_are_told_apart(self, build, lane):
+        wrong = 0
+        for seed in range(40):
+            explorer = build(Problem(self.arms))
+            run(explorer, _Featureless(self.means), seed=seed, lane=lane)
+            wrong += explorer.recommend() != 0
+        assert wrong <= 4  # of which δ allows 2
+
+    def test_at_the_end_of_a_budget(self):
+        explorer = SequentialHalving(Problem(self.arms[:2]), budget=20)
+        run(explorer, _Featureless(self.means[:2]))
+        assert explorer.certificate().gap_bound > 1  # ten pulls each prove no more
+
+    def test_samplers_that_pull_by_features_refuse(self):
+        for build in (LinGame, LazyTrackAndStop, FrankWolfeSampling, LinT3C):
+            with pytest.raises(InvalidBound, match="arm 0 and arm 1 have the same"):
+                build(Problem(self.arms), bound=Unstructured())
+            build(Problem(np.eye(3)), bound=Unstructured())
+
+
+class _Featureless:
+    """A world in which each arm has a mean of its own."""
+
+    def __init__(self, means):
+        world = Gaussian(np.eye(len(means)), means)
+        self.means, self.pull, self.compiled = means, world.pull, world.compiled

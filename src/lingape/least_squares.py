@@ -20,6 +20,7 @@ import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .errors import IllConditioned, InvalidState
+from .problem import first_alike
 
 # Up to this many multiplications a round, all gaps are recomputed directly; above, only those
 # that the cheap formula would get wrong.
@@ -34,6 +35,8 @@ PIVOT = 1e-11
 STEEP = 1e4
 # So many updates take longer than a rebuild.
 MANY = 64
+# Copies have these in common.
+SHARED = ("features", "twins")
 
 
 class Contrasts(NamedTuple):
@@ -49,15 +52,23 @@ class LeastSquares:
     features: (K, r), spanning R^r.
     ridge: λ; with 0 this is plain least squares.
     sensitivities: keep track of ‖A⁻¹x_k‖² too.
+    twins: for each arm the first one with exactly its features, whose mean is the same to this
+        estimate; found here unless given.
 
     pullable: the arms that can be pulled, or None for all. Set by who knows.
     """
 
     def __init__(
-        self, features: FloatArray, *, ridge: float = 0.0, sensitivities: bool = False
+        self,
+        features: FloatArray,
+        *,
+        ridge: float = 0.0,
+        sensitivities: bool = False,
+        twins: IntArray | None = None,
     ) -> None:
         count, rank = features.shape
         self.features = features
+        self.twins = first_alike(features) if twins is None else twins
         self.ridge = ridge
         self.counts: IntArray = np.zeros(count, dtype=np.int64)
         self.sums: FloatArray = np.zeros(count)
@@ -260,10 +271,10 @@ class LeastSquares:
             self.pretend(arm)
 
     def copy(self) -> "LeastSquares":
-        """Return an independent copy that shares only the features."""
+        """Return an independent copy that shares only what never changes."""
         twin = object.__new__(LeastSquares)
         twin.__dict__ = {
-            name: value.copy() if isinstance(value, np.ndarray) and name != "features" else value
+            name: value.copy() if isinstance(value, np.ndarray) and name not in SHARED else value
             for name, value in self.__dict__.items()
         }
         return twin

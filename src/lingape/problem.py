@@ -187,9 +187,7 @@ class Problem:
     @cached_property
     def twins(self) -> IntArray:
         """For each arm the first arm with exactly its features: their gap is known to be 0."""
-        _, first, group = np.unique(self.arms, axis=0, return_index=True, return_inverse=True)
-        twins: IntArray = first.astype(np.int64)[group.reshape(-1)]
-        return _read_only(twins)
+        return _read_only(first_alike(self.arms))
 
     @cached_property
     def coordinates(self) -> FloatArray:
@@ -274,6 +272,13 @@ class Problem:
             "pullable": None if self.pullable is None else list(self.pullable),
             "answers": None if self.answers is None else list(self.answers),
         }
+
+
+def first_alike(rows: FloatArray) -> IntArray:
+    """Return for each row the first row that is exactly the same."""
+    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    alike: IntArray = first.astype(np.int64)[group.reshape(-1)]
+    return alike
 
 
 def checked_theta(problem: Problem, theta: Any) -> FloatArray:

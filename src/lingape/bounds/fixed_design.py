@@ -50,9 +50,11 @@ class FixedDesign:
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         if self.constants != "corrected" and ridge:  # as in published experiments
-            return LeastSquares(problem.coordinates, ridge=ridge_of(ridge, 0.0, "FixedDesign"))
+            ridge = ridge_of(ridge, 0.0, "FixedDesign")
+            return LeastSquares(problem.coordinates, ridge=ridge, twins=problem.twins)
         no_ridge(ridge, 'FixedDesign(constants="corrected")')
-        return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
+        # Plain least squares is the same in any basis.
+        return LeastSquares(problem.orthonormal, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the factor in front of ‖y‖."""

@@ -57,7 +57,8 @@ class JedraProutiere(AdaptiveBound):
         no_ridge(ridge, "JedraProutiere")
         basis = problem.orthonormal
         features = np.linalg.solve(basis[list(problem.spanning)].T, basis.T).T[problem.twins]
-        return LeastSquares(np.ascontiguousarray(features), sensitivities=True)
+        features = np.ascontiguousarray(features)
+        return LeastSquares(features, sensitivities=True, twins=problem.twins)
 
     def factor(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return 1 + uc/g, where V ⪰ gI, from what is at hand: 1 + u as soon as g = c will do.

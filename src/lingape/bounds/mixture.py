@@ -75,7 +75,8 @@ class Mixture(AdaptiveBound):
         p = g_optimal(basis, tolerance=DESIGN_TOLERANCE).proportions
         root = np.linalg.cholesky((basis.T * p) @ basis)
         whitened = np.linalg.solve(root, basis.T).T[problem.twins]  # here Λ = I
-        return LeastSquares(np.ascontiguousarray(whitened), sensitivities=True)
+        features = np.ascontiguousarray(whitened)
+        return LeastSquares(features, sensitivities=True, twins=problem.twins)
 
     def nats(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
         """Return ℓ_j for each scale, never too small."""
@@ -108,7 +109,7 @@ class Mixture(AdaptiveBound):
         All or nothing, so that refinement decides when to stop and never what to pull.
         """
         gaps = estimate.means - estimate.means[leader]
-        gaps[problem.twins == problem.twins[leader]] = -np.inf
+        gaps[estimate.twins == estimate.twins[leader]] = -np.inf
         if (gaps + NEAR * widths).max() > problem.epsilon:
             return
         rivals = np.flatnonzero(gaps + widths > problem.epsilon)

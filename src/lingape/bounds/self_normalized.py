@@ -37,7 +37,8 @@ class SelfNormalized(AdaptiveBound):
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         norm_bound_of(problem, "SelfNormalized")
-        return LeastSquares(problem.coordinates, ridge=ridge_of(ridge, 1.0, "SelfNormalized"))
+        ridge = ridge_of(ridge, 1.0, "SelfNormalized")
+        return LeastSquares(problem.coordinates, ridge=ridge, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return C_t."""

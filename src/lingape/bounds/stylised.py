@@ -30,7 +30,8 @@ class Stylised(AdaptiveBound):
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Stylised")
-        return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
+        # Plain least squares is the same in any basis.
+        return LeastSquares(problem.orthonormal, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the factor in front of ‖y‖."""

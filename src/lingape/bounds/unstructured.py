@@ -30,7 +30,8 @@ class Unstructured(AdaptiveBound):
                 f"Unstructured takes at most {LARGEST_K} arms; got {len(problem)}. With so many, "
                 "use their features: Mixture()."
             )
-        return LeastSquares(np.eye(len(problem)))
+        # Without features no two arms are known to be the same.
+        return LeastSquares(np.eye(len(problem)), twins=np.arange(len(problem)))
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return β_k √T_k."""

@@ -37,7 +37,8 @@ class WorstCase(AdaptiveBound):
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         norm_bound_of(problem, "WorstCase")
-        return LeastSquares(problem.coordinates, ridge=ridge_of(ridge, 1.0, "WorstCase"))
+        ridge = ridge_of(ridge, 1.0, "WorstCase")
+        return LeastSquares(problem.coordinates, ridge=ridge, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the right-hand side of (4)."""

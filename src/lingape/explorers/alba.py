@@ -74,7 +74,7 @@ class RandomDesign:
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         norm_bound_of(problem, "ALBA")
         no_ridge(ridge, "ALBA")
-        return LeastSquares(problem.orthonormal)
+        return LeastSquares(problem.orthonormal, twins=problem.twins)
 
     def means(self, estimate: LeastSquares) -> FloatArray:
         """Return xᵀθ̂ for each arm in the span."""

@@ -69,7 +69,8 @@ class BayesGap(ByArmBudgetExplorer):
             )
         self._check_budget()
         x, r = problem.coordinates, problem.noise_scale
-        self.estimate = LeastSquares(x, ridge=(r / self.prior_scale) ** 2)
+        ridge = (r / self.prior_scale) ** 2
+        self.estimate = LeastSquares(x, ridge=ridge, twins=problem.twins)
         self.estimate.rebuild()  # the prior alone
         squares = np.einsum("kd,kd->k", x, x)
         kappa = float((1.0 / squares[squares > 0]).sum())  # an arm of length 0 needs no pull
@@ -86,7 +87,7 @@ class BayesGap(ByArmBudgetExplorer):
 
     def _radius(self, estimate: LeastSquares) -> float:
         """Return Rβ, from gaps as large as three deviations allow."""
-        twins, epsilon = self.problem.twins, self.problem.epsilon
+        twins, epsilon = estimate.twins, self.problem.epsilon
         deviations = 3.0 * self.problem.noise_scale * np.sqrt(estimate.variances)
         upper, lower = estimate.means + deviations, estimate.means - deviations
         gaps = np.maximum(

@@ -148,7 +148,7 @@ class BudgetExplorer(GapExplorer):
             return math.inf
         widths = self.bound.widths(self.problem, proof, arm)
         margins = proof.means - proof.means[arm] + widths
-        margins[self._twins_of(arm)] = 0.0
+        margins[proof.twins == proof.twins[arm]] = 0.0
         return max(0.0, float(margins.max()))
 
     def _certified(self, arm: int, gap_bound: float, pulls: int) -> BudgetCertificate:

@@ -149,7 +149,7 @@ class ByArmBudgetExplorer(ContestBudgetExplorer):
         return leader if variances[leader] > variances[rival] * (1 + 1e-9) else rival
 
     def _closest_contest(self, estimate: LeastSquares) -> Contest:
-        means, twins = estimate.means, self.problem.twins
+        means, twins = estimate.means, estimate.twins
         if (twins == twins[0]).all():  # all arms are the same arm
             return Contest(0, 1, 0.0)
         widths = np.sqrt(estimate.variances) * self._radius(estimate)

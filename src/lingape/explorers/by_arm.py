@@ -50,7 +50,7 @@ class ByArmExplorer(GapExplorer):
         return leader if variances[leader] > variances[rival] * (1 + 1e-9) else rival
 
     def _closest_contest(self, estimate: LeastSquares) -> Contest:
-        means, twins = estimate.means, self.problem.twins
+        means, twins = estimate.means, estimate.twins
         widths = np.sqrt(estimate.variances) * self.bound.radius(self.problem, estimate)
         upper, lower = means + widths, means - widths
         first = int(upper.argmax())

@@ -20,4 +20,4 @@ def half_widths(explorer: GapExplorer, leader: int) -> FloatArray:
     else:
         widths = explorer.bound.widths(problem, estimate, leader)
     # The same arm twice: that gap is known.
-    return np.where(problem.twins == problem.twins[leader], 0.0, widths)
+    return np.where(estimate.twins == estimate.twins[leader], 0.0, widths)

@@ -76,7 +76,7 @@ class LinT3C(SamplerExplorer):
     def _challenger(self, estimate: LeastSquares, leader: int) -> int:
         """Return the arm that is least far behind the leader, in standard deviations."""
         problem, x = self.problem, estimate.features
-        rivals = np.flatnonzero(problem.twins != problem.twins[leader])
+        rivals = np.flatnonzero(estimate.twins != estimate.twins[leader])
         # Not by estimate.contrasts, which remembers what it was asked: asking changes nothing.
         y = x[rivals] - x[leader]
         lengths = np.sqrt(np.einsum("kd,de,ke->k", y, estimate.inverse, y, optimize=True))

@@ -90,13 +90,13 @@ class LinGapEBudget(ContestBudgetExplorer):
         widths = np.sqrt(estimate.contrasts(leader).variance) * self._radius(estimate)  # √a‖y‖
         margins = estimate.means + widths
         margins -= estimate.means[leader]
-        margins[self._twins_of(leader)] = -np.inf
+        margins[estimate.twins == estimate.twins[leader]] = -np.inf
         return margins, widths
 
     def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
         if contest is None:
             return first_pull(self.problem, estimate, self.start)
-        twins = self.problem.twins
+        twins = estimate.twins
         if twins[contest.leader] == twins[contest.rival]:  # all arms are the same arm
             return contest.leader
         return self.pull(estimate, contest.leader, contest.rival)

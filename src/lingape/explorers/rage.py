@@ -50,7 +50,8 @@ class PhaseEnd:
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "RAGE")
-        return LeastSquares(problem.orthonormal)  # plain least squares is the same in any basis
+        # Plain least squares is the same in any basis.
+        return LeastSquares(problem.orthonormal, twins=problem.twins)
 
     def nats(self, problem: Problem) -> float:
         """Return the logarithm in the width."""

@@ -54,6 +54,13 @@ class SamplerExplorer(GapExplorer):
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InvalidArgument(f"seed must be a whole number from 0; got {seed!r}.")
         self.seed = int(seed)
+        if (apart := np.flatnonzero(self.estimate.twins != problem.twins)).size:
+            arm, twin = int(apart[0]), int(problem.twins[apart[0]])
+            raise InvalidBound(
+                f"{type(self).__name__} pulls by features, and {problem.name(twin)} and "
+                f"{problem.name(arm)} have the same, while {bound} takes them for different "
+                "arms that it would never tell apart. Pass Mixture(), or use UGapE."
+            )
 
     @abstractmethod
     def _choose(self, estimate: LeastSquares, contest: Contest) -> int:

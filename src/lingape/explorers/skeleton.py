@@ -79,7 +79,6 @@ class GapExplorer(ABC):
         self.estimate = bound.estimate(problem, ridge)
         self.estimate.pullable = None if problem.pullable is None else problem.can_pull
         self._dropped: dict[int, dict[int, float]] = {}  # leader → rivals beaten → margin then
-        self._all_distinct = bool((problem.twins == np.arange(len(problem))).all())
         self._contest: Contest | None = None  # until there is an estimate to compare arms with
         self._verdict: Certificate | None = None  # the certificate that ended exploration
 
@@ -317,7 +316,7 @@ class GapExplorer(ABC):
         widths = self.bound.widths(self.problem, estimate, leader)  # β_t(·, i_t)
         margins = means + widths
         margins -= means[leader]
-        margins[self._twins_of(leader)] = -np.inf
+        margins[estimate.twins == estimate.twins[leader]] = -np.inf
         if self.problem.answers is not None:
             margins[~self.problem.can_answer] = -np.inf
         return margins, widths
@@ -339,10 +338,6 @@ class GapExplorer(ABC):
             rest = [k for k in range(len(self.problem)) if k not in leaders]
             return Contest(leaders[-1], rest[0] if rest else leaders[0], 0.0)
         return found
-
-    def _twins_of(self, arm: int) -> IntArray | int:
-        twins = self.problem.twins
-        return arm if self._all_distinct else np.flatnonzero(twins == twins[arm])
 
     def adopt(self, lane: "Lane") -> None:
         """Take over what a compiled lane was paid, as if it had been told."""

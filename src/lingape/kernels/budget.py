@@ -314,7 +314,7 @@ class ContestLane:
         self._rules = Rules(
             kind,
             np.array(estimate.features),
-            np.array(problem.twins),
+            np.array(estimate.twins),
             problem.noise_scale,
             problem.epsilon,
             radius,

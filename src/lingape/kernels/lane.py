@@ -168,7 +168,7 @@ class Lane:
         self._estimate.load(self.counts, self.sums)
         widths = self._bound.widths(self._problem, self._estimate, leader)
         margins = self._estimate.means - self._estimate.means[leader] + widths
-        margins[self._problem.twins == self._problem.twins[leader]] = -np.inf
+        margins[self._estimate.twins == self._estimate.twins[leader]] = -np.inf
         if margins.max() <= self._problem.epsilon:
             self._verdict = leader, int(margins.argmax()), float(margins.max())
             self.settled = True
@@ -281,7 +281,7 @@ def arena_of(
     return Arena(
         features=np.array(x),
         columns=np.array(x.T, order="C"),
-        twins=np.array(problem.twins),
+        twins=np.array(estimate.twins),
         epsilon=problem.epsilon,
         noise_scale=problem.noise_scale,
         ridge=ridge,
