@@ -13,6 +13,7 @@ from lingape import (
     Problem,
     SelfNormalized,
     WorstCase,
+    run,
     soare,
     sphere,
 )
@@ -158,12 +159,61 @@ def test_refinement_is_all_or_nothing():
     problem, plain, bound = instance.problem(), Mixture(), Mixture(refined=True)
     estimate = plain.estimate(problem)
     estimate.load(np.array([60, 6_500, 30, 5]), np.array([60, 6_500, 30, 5]) * [2, 0, 0, 1.994])
-    before = plain.widths(problem, estimate, 0)
-    after = bound.widths(problem, estimate, 0)
-    gaps = estimate.means - estimate.means[0]
-    settles = (gaps + after <= 0).all()
-    assert settles or (before == after).all()
-    assert (after <= before).all()
+    rivals = np.arange(1, 4)
+    widths = plain.widths(problem, estimate, 0)[rivals]
+    gaps = estimate.means[0] - estimate.means[rivals]
+    assert not (widths <= gaps).all()
+    shorter = bound.settling_widths(problem, estimate, 0, rivals)
+    assert (shorter <= widths).all() and (shorter <= gaps).all()
+    assert plain.settling_widths(problem, estimate, 0, rivals) is None
+    harder = instance.problem(delta=1e-3)
+    assert bound.settling_widths(harder, estimate, 0, rivals) is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "settings"), [((), {}), ([[2.0, 0.0]], {"m": 2}), ([[2.0, 0.0]], {"answers": 3})]
+)
+def test_refinement_stops_earlier_whatever_the_question(extra, settings):
+    """Also for the m best, where the others of the m lead, and where a non-answer looks best."""
+    instance = soare(2, 0.05)
+    arms = np.vstack([instance.arms, *extra])
+    settings = dict(settings)
+    problem = Problem(arms, answers=range(settings.pop("answers", len(arms))))
+
+    def least(refined):
+        """The least number of pulls after which this settles it, if rewards are the means."""
+        for pulls in range(5_000, 50_000, 20):
+            explorer = LinGapE(problem, bound=Mixture(refined=refined), **settings)
+            counts = np.array([0.01 * pulls, pulls, 5, 5][: len(arms)], dtype=np.int64)
+            explorer.estimate.load(counts, counts * (arms @ instance.theta))
+            explorer._contest = explorer._closest_contest(explorer.estimate)
+            explorer._settle()
+            if explorer.done:
+                return pulls
+        raise AssertionError("never settled")
+
+    assert least(refined=True) < 0.98 * least(refined=False)
+
+
+@pytest.mark.parametrize("elimination", ["none", "stop", "sample"])
+def test_refinement_is_the_same_in_both_lanes(elimination):
+    instance = soare(3, 0.3)
+    for seed in range(8):
+        plain, fast = (
+            run(
+                LinGapE(
+                    instance.problem(epsilon=0.02),
+                    bound=Mixture(refined=True),
+                    elimination=elimination,
+                ),
+                instance.gaussian(),
+                seed=seed,
+                lane=lane,
+            )
+            for lane in ("plain", "compiled")
+        )
+        assert plain.counts.tolist() == fast.counts.tolist()
+        assert plain.certificate.gap_bound == pytest.approx(fast.certificate.gap_bound, rel=1e-6)
 
 
 @pytest.mark.parametrize(

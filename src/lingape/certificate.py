@@ -1,12 +1,11 @@
 """What is proven, in words and as data."""
 
+import decimal
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .bounds import Bound
-from .problem import Problem
+UPWARD = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
 
 
 @dataclass(frozen=True)
@@ -14,6 +13,7 @@ class Certificate:
     """With probability at least 1 - `delta`, `arm` is within `gap_bound` of the best arm.
 
     For the m best arms: none of `arms` is worse by more than that than any arm not among them.
+    Where only some arms can be the answer, the best of those is meant.
     The bound behind it holds at all times at once, so a certificate may be asked for as often as
     one likes, and looking at it to decide when to stop costs nothing.
     """
@@ -28,47 +28,55 @@ class Certificate:
     pulls: int
     bound: str
     assumptions: tuple[str, ...]
-    proven: bool = True  # False for a bound without a proof: nothing is guaranteed
+    caveat: str = ""  # why nothing is guaranteed, where that is so
+    noun: str = "arm"  # what is compared: "answer" where some arms cannot be the answer
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a proof behind it: if not, nothing is guaranteed."""
+        return not self.caveat
 
     def __str__(self) -> str:
         if not self.proven:
             return (
-                f"{self.name} looks best after {self.pulls} pulls, but there is NO GUARANTEE: "
-                f"{self.bound} is a rule of thumb without a proof. Mixture() has one."
+                f"{self.name} looks best after {counted(self.pulls)}, but there is NO GUARANTEE: "
+                f"{self.caveat}"
             )
-        percent = f"{100 * (1 - self.delta):.10g}"
-        share = f"{percent} %" if percent != "100" else f"1 - {self.delta:g}"
-        confidence = f"with probability at least {share}"
-        pulls = "1 pull" if self.pulls == 1 else f"{self.pulls} pulls"
         if not math.isfinite(self.gap_bound):
-            claim = f"Nothing is proven yet, after {pulls}."
-        elif len(self.arms) > 1:
-            claim = (
-                f"{'Settled' if self.settled else 'Not settled'} after {pulls}: no "
-                f"other arm is more than {self.gap_bound:.4g} better than any of {self.name}, "
-                f"{confidence}; asked for was ε = {self.epsilon:g}."
-            )
-        elif self.settled and self.gap_bound == 0:
-            claim = f"Settled. No arm is better than {self.name}, {confidence} ({pulls})."
-        elif self.settled:
-            claim = (
-                f"Settled. The best arm is at most {self.gap_bound:.4g} better than {self.name}, "
-                f"{confidence} ({pulls})."
-            )
-        else:
-            claim = (
-                f"Not settled after {pulls}. So far the best arm is at most "
-                f"{self.gap_bound:.4g} better than {self.name}, {confidence}; to stop, that has "
-                f"to fall to ε = {self.epsilon:g}."
-            )
-        lines = [claim, f"By the bound {self.bound}, provided that:"]
+            return self._claim()
+        lines = [self._claim(), f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
+
+    def _claim(self) -> str:
+        confidence, pulls = f"with probability at least {share(self.delta)}", counted(self.pulls)
+        if not math.isfinite(self.gap_bound):
+            return f"Nothing is proven yet, after {pulls}."
+        if len(self.arms) > 1:
+            return (
+                f"{'Settled' if self.settled else 'Not settled'} after {pulls}: no other "
+                f"{self.noun} is more than {upward(self.gap_bound)} better than any of "
+                f"{self.name}, {confidence}; asked for was ε = {self.epsilon:g}."
+            )
+        if self.settled:
+            return f"Settled. {self._comparison()}, {confidence} ({pulls})."
+        return (
+            f"Not settled after {pulls}. So far the best {self.noun} is at most "
+            f"{upward(self.gap_bound)} better than {self.name}, {confidence}; to stop, that has "
+            f"to fall to ε = {self.epsilon:g}."
+        )
+
+    def _comparison(self) -> str:
+        """Return how the best compares with the one that was found."""
+        if self.gap_bound == 0:
+            return f"No {self.noun} is better than {self.name}"
+        return f"The best {self.noun} is at most {upward(self.gap_bound)} better than {self.name}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data; an infinite gap bound becomes None."""
         data = asdict(self) | {
             "arms": list(self.arms),
             "assumptions": list(self.assumptions),
+            "proven": self.proven,
             "statement": str(self),
         }
         if not math.isfinite(self.gap_bound):
@@ -76,26 +84,26 @@ class Certificate:
         return data
 
 
-def certify(
-    problem: Problem,
-    bound: Bound,
-    *,
-    arms: Sequence[int],
-    margin: float,
-    pulls: int,
-    settled: bool,
-) -> Certificate:
-    """Return what follows from `arms` being at most `margin` worse than any other arm."""
-    return Certificate(
-        arm=arms[0],
-        arms=tuple(arms),
-        name=", ".join(problem.name(arm) for arm in arms),
-        gap_bound=max(0.0, margin),
-        settled=settled,
-        epsilon=problem.epsilon,
-        delta=problem.delta,
-        pulls=pulls,
-        bound=repr(bound),
-        assumptions=bound.assumptions(problem),
-        proven=getattr(bound, "proven", True),
-    )
+def upward(value: float) -> str:
+    """Return a bound to four digits, never less than it is.
+
+    >>> upward(0.12341)
+    '0.1235'
+    """
+    return f"{float(UPWARD.plus(decimal.Decimal(value))):.4g}"
+
+
+def share(delta: float) -> str:
+    """Return 1 - δ as a percentage if ten digits hold it, never more than it is.
+
+    >>> share(0.05), share(1e-12)
+    ('95 %', '1 - 1e-12')
+    """
+    percent = 100 * (1 - decimal.Decimal(repr(delta)))
+    text = f"{float(percent):.10g}"
+    return f"{text} %" if decimal.Decimal(text) == percent else f"1 - {delta!r}"
+
+
+def counted(pulls: int) -> str:
+    """Return a number of pulls in words."""
+    return "1 pull" if pulls == 1 else f"{pulls} pulls"

@@ -37,21 +37,31 @@ class Bound(Protocol):
         """Return what has to be true for that, as sentences."""
         ...
 
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        """Return why it is not proven even so, with the way out, or "" if it is.
+
+        ridge: λ of the estimate.
+        """
+        ...
+
 
 class AdaptiveBound:
-    """Mark a bound that holds whatever the rule that chooses the arms."""
+    """Mark a bound that is proven to hold whatever the rule that chooses the arms."""
 
     adaptive: ClassVar[bool] = True
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""
 
 
 def noise_assumption(problem: Problem) -> str:
     return (
-        "A pull of an arm with features x pays xᵀθ plus noise that, whatever came before, has "
-        f"mean 0 and is {problem.noise_scale:g}-sub-Gaussian."
+        "A pull of an arm with features x pays xᵀθ plus noise that, given all rewards told before "
+        f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian."
     )
 
 
-ADAPTIVE_ASSUMPTION = (
+TELLING_ASSUMPTION = (
     "Which rewards are told, and when, does not depend on rewards that have not been told."
 )
 

@@ -11,6 +11,7 @@ from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
+    TELLING_ASSUMPTION,
     Comparisons,
     checked_comparisons,
     comparison_count,
@@ -18,6 +19,8 @@ from .base import (
     noise_assumption,
     ridge_of,
 )
+
+FIXED_ASSUMPTION = "Which arm is pulled at which time was fixed before any reward was seen."
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,9 @@ class FixedDesign:
 
     comparisons: κ, the number of intervals: "K^2" covers the gap of every ordered pair; fewer
         cover only so many.
+
+    For published figures it also takes settings that are not proven to hold: a ridge, whose bias
+    it ignores, and few comparisons. Certificates then say so (`caveat`).
     """
 
     constants: Literal["corrected", "printed", "halved"] = "corrected"
@@ -71,7 +77,32 @@ class FixedDesign:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (
-            noise_assumption(problem),
-            "Which arm is pulled at which time was fixed before any reward was seen.",
-        )
+        return (noise_assumption(problem), FIXED_ASSUMPTION, TELLING_ASSUMPTION)
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        if ridge > 0:
+            return (
+                f"{self} ignores the bias that a ridge of {ridge:g} brings. Leave the ridge out, "
+                "or use Mixture()."
+            )
+        if self._error(problem) > problem.delta:
+            return (
+                f"{self} covers too few comparisons for {len(problem)} arms. "
+                'comparisons="K^2" is always enough.'
+            )
+        return ""
+
+    def _error(self, problem: Problem) -> float:
+        """Return how probable it is at most that a claim is false, by the union bound.
+
+        A false claim takes the best arm to be worse than another one, at some n, than it is by
+        more than the width. These are K - 1 comparisons, one side of each, and at n each errs
+        with probability exp(-nats), exp(-4 nats) with the printed factor 2.
+        """
+        share = problem.delta / comparison_count(self.comparisons, problem)
+        if self.constants == "corrected":
+            return (len(problem) - 1) * share  # Σ_n 6/(π²n²) = 1
+        share *= math.pi**2 / 6  # at n = 1; it falls with n²
+        if self.constants == "halved":
+            return (len(problem) - 1) * share * math.pi**2 / 6  # Σ_n n⁻²
+        return (len(problem) - 1) * share**4 * math.pi**8 / 9450  # Σ_n n⁻⁸

@@ -25,7 +25,7 @@ from ..arrays import FloatArray
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, SMALLEST, Problem, as_float
-from .base import ADAPTIVE_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class JedraProutiere(AdaptiveBound):
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "JedraProutiere")
         basis = problem.orthonormal
-        features = np.linalg.solve(basis[list(problem.spanning)].T, basis.T).T[problem.twins]
-        features = np.ascontiguousarray(features)
+        solved = np.linalg.solve(basis[list(problem.spanning)].T, basis.T).T[problem.twins]
+        features = np.ascontiguousarray(solved)
         return LeastSquares(features, sensitivities=True, twins=problem.twins)
 
     def factor(self, problem: Problem, estimate: LeastSquares) -> float:
@@ -82,4 +82,4 @@ class JedraProutiere(AdaptiveBound):
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (noise_assumption(problem), ADAPTIVE_ASSUMPTION)
+        return (noise_assumption(problem), TELLING_ASSUMPTION)

@@ -19,12 +19,12 @@ from numbers import Integral
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..designs import g_optimal
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem, as_float
-from .base import ADAPTIVE_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
 
 # Validity does not depend on the design being optimal, and width hardly does.
 DESIGN_TOLERANCE = 0.05
@@ -97,26 +97,26 @@ class Mixture(AdaptiveBound):
                 np.minimum(squares, level, out=squares)
         squares *= 2.0 * problem.noise_scale**2
         widths: FloatArray = np.sqrt(squares, out=squares)
-        if self.refined and estimate.fresh:
-            self._refine(problem, estimate, leader, widths)
         return widths
 
-    def _refine(
-        self, problem: Problem, estimate: LeastSquares, leader: int, widths: FloatArray
-    ) -> None:
-        """Shorten `widths` in place if that settles every contest of the leader; else leave them.
+    def settling_widths(
+        self, problem: Problem, estimate: LeastSquares, leader: int, rivals: IntArray
+    ) -> FloatArray | None:
+        """Return refined widths of the leader's gaps to `rivals` if these settle every contest.
 
-        All or nothing, so that refinement decides when to stop and never what to pull.
+        All or nothing, so that refinement decides when to stop and never what to pull. For fresh
+        caches; None as well unless `refined`.
         """
-        gaps = estimate.means - estimate.means[leader]
-        gaps[estimate.twins == estimate.twins[leader]] = -np.inf
-        if (gaps + NEAR * widths).max() > problem.epsilon:
-            return
-        rivals = np.flatnonzero(gaps + widths > problem.epsilon)
-        directions = estimate.features[rivals] - estimate.features[leader]
-        shorter = self._weighted_widths(problem, estimate, directions)
-        if (gaps[rivals] + shorter <= problem.epsilon).all():
-            widths[rivals] = shorter
+        if not self.refined:
+            return None
+        gaps = estimate.means[rivals] - estimate.means[leader]
+        widths = self.widths(problem, estimate, leader)[rivals]
+        if (gaps + NEAR * widths > problem.epsilon).any():
+            return None
+        long = gaps + widths > problem.epsilon
+        directions = estimate.features[rivals[long]] - estimate.features[leader]
+        widths[long] = self._weighted_widths(problem, estimate, directions)
+        return widths if (gaps + widths <= problem.epsilon).all() else None
 
     def _weighted_widths(
         self, problem: Problem, estimate: LeastSquares, directions: FloatArray
@@ -153,7 +153,7 @@ class Mixture(AdaptiveBound):
         return np.asarray(np.sqrt(best))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (noise_assumption(problem), ADAPTIVE_ASSUMPTION)
+        return (noise_assumption(problem), TELLING_ASSUMPTION)
 
 
 def _contenders(nats: FloatArray, grid: FloatArray, estimate: LeastSquares) -> range:

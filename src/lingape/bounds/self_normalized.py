@@ -9,7 +9,7 @@ from ..arrays import FloatArray
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
-    ADAPTIVE_ASSUMPTION,
+    TELLING_ASSUMPTION,
     AdaptiveBound,
     Comparisons,
     checked_comparisons,
@@ -57,5 +57,5 @@ class SelfNormalized(AdaptiveBound):
         return (
             noise_assumption(problem),
             f"‖θ‖ is at most {problem.norm_bound:g}.",
-            ADAPTIVE_ASSUMPTION,
+            TELLING_ASSUMPTION,
         )

@@ -9,14 +9,13 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import AdaptiveBound, no_ridge, noise_assumption
+from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,6 @@ class Stylised(AdaptiveBound):
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
     """
-
-    proven: ClassVar[bool] = False
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Stylised")
@@ -46,4 +43,8 @@ class Stylised(AdaptiveBound):
             noise_assumption(problem),
             "Intervals this short hold as often as they should, which is not proven and, where "
             "arms tie, not so.",
+            TELLING_ASSUMPTION,
         )
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return f"{self} is a rule of thumb without a proof. Mixture() has one."

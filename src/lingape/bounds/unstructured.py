@@ -9,7 +9,7 @@ from ..arrays import FloatArray
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import ADAPTIVE_ASSUMPTION, AdaptiveBound, no_ridge
+from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge
 
 LARGEST_K = 4_000  # the estimate keeps a K × K matrix
 
@@ -46,7 +46,7 @@ class Unstructured(AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            "A pull of an arm pays that arm's mean plus noise that, whatever came before, has "
-            f"mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
-            ADAPTIVE_ASSUMPTION,
+            "A pull of an arm pays that arm's mean plus noise that, given all rewards told before "
+            f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            TELLING_ASSUMPTION,
         )

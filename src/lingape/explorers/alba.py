@@ -35,7 +35,7 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..bounds import Bound
-from ..bounds.base import no_ridge, noise_assumption, norm_bound_of
+from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption, norm_bound_of
 from ..designs import g_optimal
 from ..draws import uniform
 from ..errors import InvalidArgument
@@ -96,7 +96,11 @@ class RandomDesign:
             noise_assumption(problem),
             f"‖θ‖ is at most {problem.norm_bound:g}.",
             "How often each arm is pulled in a phase was drawn before its first reward was seen.",
+            TELLING_ASSUMPTION,
         )
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""
 
 
 class ALBA(QuotaExplorer):

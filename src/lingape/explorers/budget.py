@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bounds import Bound
-from ..certificate import Certificate, certify
+from ..bounds import Bound, Mixture
+from ..certificate import Certificate, share
 from ..errors import (
     ExplorationOver,
     IllConditioned,
@@ -37,9 +37,7 @@ class BudgetCertificate(Certificate):
 
     budget: int = 0
 
-    def __str__(self) -> str:
-        if not self.proven:
-            return super().__str__()
+    def _claim(self) -> str:
         spent = (
             f"The budget of {self.budget} pulls is spent"
             if self.pulls >= self.budget
@@ -50,14 +48,8 @@ class BudgetCertificate(Certificate):
         asked = (
             "." if self.settled else f"; asked for was ε = {self.epsilon:g}, which is not proven."
         )
-        best = (
-            f"No arm is better than {self.name}"
-            if self.gap_bound == 0
-            else f"The best arm is at most {self.gap_bound:.4g} better than {self.name}"
-        )
-        claim = f"{spent}. {best}, with probability at least {1 - self.delta:.10g}{asked}"
-        lines = [claim, f"By the bound {self.bound}, provided that:"]
-        return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
+        confidence = f"with probability at least {share(self.delta)}"
+        return f"{spent}. {self._comparison()}, {confidence}{asked}"
 
 
 class BudgetExplorer(GapExplorer):
@@ -146,16 +138,17 @@ class BudgetExplorer(GapExplorer):
             proof.load(counts, self.estimate.sums)
         except IllConditioned:
             return math.inf
-        widths = self.bound.widths(self.problem, proof, arm)
-        margins = proof.means - proof.means[arm] + widths
-        margins[proof.twins == proof.twins[arm]] = 0.0
-        return max(0.0, float(margins.max()))
+        rivals = np.flatnonzero(proof.twins != proof.twins[arm])
+        widths = self.bound.widths(self.problem, proof, arm)[rivals]
+        if isinstance(self.bound, Mixture):
+            shorter = self.bound.settling_widths(self.problem, proof, arm, rivals)
+            widths = widths if shorter is None else shorter
+        margins = proof.means[rivals] + widths - proof.means[arm]
+        return float(margins.max(initial=0.0))
 
     def _certified(self, arm: int, gap_bound: float, pulls: int) -> BudgetCertificate:
         settled = gap_bound <= self.problem.epsilon
-        claim = certify(
-            self.problem, self.bound, arms=[arm], margin=gap_bound, pulls=pulls, settled=settled
-        )
+        claim = self._certificate([arm], gap_bound, pulls, settled)
         return BudgetCertificate(**vars(claim), budget=self.budget)
 
     def _refuse_if_done(self) -> None:
@@ -175,6 +168,9 @@ class BudgetExplorer(GapExplorer):
     def _finish_if_spent(self) -> None:
         if not self.left:
             self._verdict = self.certificate()
+
+    def _caveat(self) -> str:
+        return self.bound.caveat(self.problem, self._blank.ridge)
 
     def progress(self) -> dict[str, Any]:
         """Return the state but for the problem."""

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
-from ..bounds.base import no_ridge, noise_assumption
+from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption
 from ..designs import MinMax, differences, even_xy, g_optimal, rounded
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -66,7 +66,11 @@ class PhaseEnd:
         return (
             noise_assumption(problem),
             "How often each arm is pulled in a phase was fixed before its first reward was seen.",
+            TELLING_ASSUMPTION,
         )
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""
 
 
 class RAGE(QuotaExplorer):

@@ -7,14 +7,14 @@ is here, so that a subclass reads like its paper.
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds import BOUNDS, Bound
-from ..certificate import Certificate, certify
+from ..bounds import BOUNDS, Bound, Mixture
+from ..certificate import Certificate
 from ..errors import (
     ExplorationOver,
     InvalidArgument,
@@ -219,14 +219,40 @@ class GapExplorer(ABC):
         return self._verdict or self._certify(settled=False)
 
     def _certify(self, *, settled: bool, margin: float = math.inf) -> Certificate:
-        return certify(
-            self.problem,
-            self.bound,
-            arms=self._answers(),
-            margin=margin if self._contest is None else self._contest.margin,
-            pulls=int(self.counts.sum()),
-            settled=settled,
+        return self._certificate(
+            self._answers(),
+            margin if self._contest is None else self._contest.margin,
+            int(self.counts.sum()),
+            settled,
         )
+
+    def _certificate(
+        self, arms: Sequence[int], margin: float, pulls: int, settled: bool
+    ) -> Certificate:
+        """Return what follows from `arms` being at most `margin` worse than any other."""
+        problem = self.problem
+        return Certificate(
+            arm=arms[0],
+            arms=tuple(arms),
+            name=", ".join(problem.name(arm) for arm in arms),
+            gap_bound=max(0.0, margin),
+            settled=settled,
+            epsilon=problem.epsilon,
+            delta=problem.delta,
+            pulls=pulls,
+            bound=repr(self.bound),
+            assumptions=self._assumptions(),
+            caveat=self._caveat(),
+            noun="arm" if problem.answers is None else "answer",
+        )
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """Return what has to be true for a certificate to hold: by default, for the bound."""
+        return self.bound.assumptions(self.problem)
+
+    def _caveat(self) -> str:
+        """Return why a certificate guarantees nothing, or "" if it is proven."""
+        return self.bound.caveat(self.problem, self.estimate.ridge)
 
     def _answers(self) -> list[int]:
         """Return the arms that a certificate is about."""
@@ -256,12 +282,40 @@ class GapExplorer(ABC):
         assert self._contest is not None
         if self.elimination != "none":
             self._eliminate(self._contest.leader)
-        elif self._contest.margin <= self.problem.epsilon:
-            if not self.estimate.fresh:  # a verdict deserves a fresh solve
-                self.estimate.rebuild()
-                self._contest = self._closest_contest(self.estimate)
-            if self._contest.margin <= self.problem.epsilon:
-                self._verdict = self._certify(settled=True)
+            return
+        epsilon = self.problem.epsilon
+        if self._contest.margin <= epsilon and not self.estimate.fresh:
+            self.estimate.rebuild()  # a verdict deserves a fresh solve
+            self._contest = self._closest_contest(self.estimate)
+        if self._contest.margin > epsilon:
+            self._contest = self._refined() or self._contest
+        if self._contest.margin <= epsilon:
+            self._verdict = self._certify(settled=True)
+
+    def _refined(self) -> Contest | None:
+        """Return the closest contest by refined widths, if there are any and they settle it."""
+        assert self._contest is not None
+        leaders = [self._contest.leader] if self.m == 1 else self._leaders(self.estimate)
+        found = None
+        for leader in leaders:
+            margins, _ = self._margins(self.estimate, leader)
+            margins[leaders] = -np.inf
+            if not self._refine(leader, margins):
+                return None
+            rival = int(margins.argmax())
+            if found is None or margins[rival] > found.margin:
+                found = Contest(leader, rival, float(margins[rival]))
+        return found
+
+    def _refine(self, leader: int, margins: FloatArray) -> bool:
+        """Shorten the margins of all rivals (those above -∞) if that settles it, or none."""
+        if not isinstance(self.bound, Mixture) or not self.estimate.fresh:
+            return False
+        rivals, means = np.flatnonzero(margins > -np.inf), self.estimate.means
+        widths = self.bound.settling_widths(self.problem, self.estimate, leader, rivals)
+        if widths is not None:
+            margins[rivals] = means[rivals] + widths - means[leader]
+        return widths is not None
 
     def _eliminate(self, leader: int) -> None:
         """Drop the rivals that the leader beats now, for good, and stop if none is left.
@@ -270,10 +324,14 @@ class GapExplorer(ABC):
         beaten (Tirinzoni and Degenne 2022).
         """
         margins, _ = self._margins(self.estimate, leader)
-        dropped = self._dropped.setdefault(leader, {})
-        for rival in np.flatnonzero((margins <= self.problem.epsilon) & (margins > -np.inf)):
-            dropped.setdefault(int(rival), float(margins[rival]))
-        if len(dropped) == int((margins > -np.inf).sum()):
+        rivals, dropped = np.flatnonzero(margins > -np.inf), self._dropped.setdefault(leader, {})
+        beaten = rivals[margins[rivals] <= self.problem.epsilon]
+        dropped |= {k: float(margins[k]) for k in beaten.tolist() if k not in dropped}
+        if len(dropped) < len(rivals):
+            margins[list(dropped)] = -np.inf
+            if self._refine(leader, margins):
+                dropped |= {k: float(margins[k]) for k in rivals.tolist() if k not in dropped}
+        if len(dropped) == len(rivals):
             self._contest = Contest(
                 leader,
                 self._closest_contest(self.estimate).rival,
@@ -328,16 +386,18 @@ class GapExplorer(ABC):
         """
         leaders = self._leaders(estimate)
         found = Contest(leaders[-1], leaders[-1], -np.inf)
+        largest = -np.inf  # B(t), by a hair more than the margin of the pair found first
         for leader in leaders:
             margins, _ = self._margins(estimate, leader)
             margins[leaders] = -np.inf
             rival = int(margins.argmax())
+            largest = max(largest, float(margins[rival]))
             if margins[rival] > found.margin + RIVAL * self.problem.noise_scale:
                 found = Contest(leader, rival, float(margins[rival]))
         if found.margin == -np.inf:  # nobody else, or only duplicates
             rest = [k for k in range(len(self.problem)) if k not in leaders]
             return Contest(leaders[-1], rest[0] if rest else leaders[0], 0.0)
-        return found
+        return found._replace(margin=largest)
 
     def adopt(self, lane: "Lane") -> None:
         """Take over what a compiled lane was paid, as if it had been told."""
@@ -443,14 +503,8 @@ class GapExplorer(ABC):
         try:
             arms, margin, pulls = verdict["arms"], verdict["gap_bound"], verdict["pulls"]
             fine = 0 <= margin <= self.problem.epsilon and 0 < pulls <= self.counts.sum()
-            again = certify(
-                self.problem,
-                self.bound,
-                arms=[self.problem.check_arm(arm) for arm in arms],
-                margin=float(margin),
-                pulls=pulls,
-                settled=True,
-            )
+            found = [self.problem.check_arm(arm) for arm in arms]
+            again = self._certificate(found, float(margin), pulls, settled=True)
         except (KeyError, TypeError, ValueError) as reason:
             raise InvalidState(
                 f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..bounds import FixedDesign
+from ..bounds.fixed_design import FIXED_ASSUMPTION
 from ..designs import differences, even_xy
 from ..errors import InvalidArgument, InvalidBound
 from ..least_squares import LeastSquares
@@ -100,6 +101,25 @@ class XYAdaptive(PhasedExplorer):
             return self.problem
         share = 6 / (np.pi * self.phase) ** 2
         return self._with_delta(share * self.problem.delta)
+
+    def _assumptions(self) -> tuple[str, ...]:
+        in_phases = (
+            "Which arm is pulled at which time of a phase was fixed before the first reward of "
+            "that phase was seen."
+        )
+        return tuple(
+            in_phases if assumption == FIXED_ASSUMPTION else assumption
+            for assumption in super()._assumptions()
+        )
+
+    def _caveat(self) -> str:
+        assert isinstance(self.bound, FixedDesign)
+        if self.bound.constants != "corrected":
+            return (
+                f"with {self.bound} each phase of XYAdaptive spends all of δ. FixedDesign() "
+                "shares it among the phases."
+            )
+        return super()._caveat()
 
     def progress(self) -> dict[str, Any]:
         """Return the state but for the problem."""

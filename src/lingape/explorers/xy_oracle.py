@@ -58,6 +58,10 @@ class XYOracle(PlannedExplorer):
     def _truth(self) -> FloatArray | None:
         return self.truth if self.test == "true" else None
 
+    def _assumptions(self) -> tuple[str, ...]:
+        told = ("θ is what the explorer was told.",) if self.test == "true" else ()
+        return (*told, *super()._assumptions())
+
     def _describe(self, name: str) -> object:
         return self.theta_given.tolist() if name == "theta" else self.test
 

@@ -165,13 +165,22 @@ class Lane:
 
     def _try_refinement(self, leader: int) -> None:
         """Settle if the refined widths of Mixture do."""
-        self._estimate.load(self.counts, self.sums)
-        widths = self._bound.widths(self._problem, self._estimate, leader)
-        margins = self._estimate.means - self._estimate.means[leader] + widths
-        margins[self._estimate.twins == self._estimate.twins[leader]] = -np.inf
-        if margins.max() <= self._problem.epsilon:
-            self._verdict = leader, int(margins.argmax()), float(margins.max())
-            self.settled = True
+        assert isinstance(self._bound, Mixture)
+        estimate, dropped = self._estimate, self._book.dropped
+        estimate.load(self.counts, self.sums)
+        rivals = np.flatnonzero(estimate.twins != estimate.twins[leader])
+        if self._arena.eliminate:
+            rivals = rivals[np.isinf(dropped[leader, rivals])]
+        widths = self._bound.settling_widths(self._problem, estimate, leader, rivals)
+        if widths is None:
+            return
+        margins = estimate.means[rivals] + widths - estimate.means[leader]
+        largest = float(margins.max())
+        rival = int(rivals[margins.argmax()])
+        if self._arena.eliminate:
+            dropped[leader, rivals] = margins
+            largest = float(dropped[leader, np.isfinite(dropped[leader])].max())
+        self._verdict, self.settled = (leader, rival, largest), True
 
     def _add_mix(self, leader: int, rival: int) -> None:
         """Solve for the proportions of a pair that the compiled loop has not met before."""

@@ -113,13 +113,19 @@ def _closest(
 
 @inlined
 def _nearly(
-    means: FloatArray, scores: FloatArray, twins: IntArray, leader: int, near: float
+    means: FloatArray,
+    scores: FloatArray,
+    twins: IntArray,
+    leader: int,
+    near: float,
+    dropped: FloatArray,
 ) -> float:
-    """Return what B(t) would be if all widths were `near` times as long."""
+    """Return what B(t) would be if widths, of rivals not dropped, were `near` times as long."""
     best = -math.inf
     for k in range(len(means)):
         value = means[k] + near * (scores[k] - means[k])
-        if value > best and twins[k] != twins[leader]:
+        left = len(dropped) == 0 or dropped[leader, k] == math.inf
+        if left and value > best and twins[k] != twins[leader]:
             best = value
     return float(best - means[leader])
 
@@ -496,7 +502,7 @@ def advance(
             growth, pair = 0.0, -1
             continue
         unchecked = near > 0.0 and growth == 0.0 and clock[CHECKED] != pulls
-        if unchecked and _nearly(judged, scores, twins, leader, near) <= epsilon:
+        if unchecked and _nearly(judged, scores, twins, leader, near, book.dropped) <= epsilon:
             clock[CHECKED] = pulls
             status = NEARLY
             break

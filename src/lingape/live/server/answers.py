@@ -69,6 +69,8 @@ class Certificate(BaseModel):
     bound: str
     assumptions: list[str]
     proven: bool = Field(description="false for a bound that is a rule of thumb.")
+    caveat: str = Field(description="Why it is not proven, or empty.")
+    noun: str = Field(description="What is compared: arm, or answer where not every arm is one.")
     statement: str = Field(description="What is proven, in words.")
     experiment: str
     event: int = Field(description="The event by which it is proven.")

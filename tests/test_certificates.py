@@ -1,0 +1,175 @@
+"""A certificate claims what is proven, and no more."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lingape import (
+    ALBA,
+    RAGE,
+    FixedDesign,
+    LinGapE,
+    LinGIFA,
+    Mixture,
+    Problem,
+    SequentialHalving,
+    UGapE,
+    Uniform,
+    XYAdaptive,
+    XYOracle,
+    XYStatic,
+    canonical,
+    run,
+    soare,
+)
+from lingape.certificate import Certificate, share, upward
+from lingape.environments import Gaussian
+from lingape.ties import RIVAL
+
+TOLD = "Which rewards are told, and when, does not depend on rewards that have not been told."
+
+
+class TestFixedDesign:
+    def test_a_ridge_has_a_bias_that_it_ignores(self):
+        problem = Problem([[1.0, 0.0], [0.0, 0.2]], noise_scale=0.01)
+        world = Gaussian(problem.arms, [1.0, 5.25], scale=0.01)
+        for constants in ("printed", "halved"):
+            explorer = XYStatic(problem, bound=FixedDesign(constants), ridge=5.0)
+            certificate = run(explorer, world).certificate
+            assert certificate.arm == 0  # although arm 1 is better
+            assert not certificate.proven
+            assert "NO GUARANTEE" in str(certificate) and "bias" in str(certificate)
+            assert run(XYStatic(problem, bound=FixedDesign(constants)), world).certificate.proven
+
+    @pytest.mark.parametrize(
+        ("constants", "comparisons", "proven"),
+        [
+            ("corrected", "K^2", True),
+            ("corrected", "K", True),
+            ("corrected", 5, True),  # K - 1 one-sided comparisons with the best arm
+            ("corrected", 4, False),
+            ("halved", "K^2", True),
+            ("halved", 14, True),
+            ("halved", 13, False),  # the inverted constant costs (π²/6)²
+            ("halved", "K", False),
+            ("printed", 1, True),  # its factor 2 pays for more than it promises
+        ],
+    )
+    def test_comparisons(self, constants, comparisons, proven):
+        instance = soare(5, 0.5)
+        bound = FixedDesign(constants, comparisons=comparisons)
+        certificate = run(
+            XYStatic(instance.problem(), bound=bound), instance.gaussian()
+        ).certificate
+        assert certificate.proven == proven
+        assert ("comparisons" in certificate.caveat) != proven
+
+    def test_the_error_it_allows_is_the_sum_over_all_times(self):
+        """What `caveat` judges by, against the tail of each width, added up."""
+        problem = Problem(np.eye(4), delta=0.3)
+        for constants in ("corrected", "halved", "printed"):
+            bound = FixedDesign(constants, comparisons="K")
+            estimate, total = bound.estimate(problem), 0.0
+            for estimate.pulls in range(1, 20_000):
+                radius = bound.radius(problem, estimate)
+                total += 3 * math.exp(-(radius**2) / 2)
+            assert total <= bound._error(problem) * (1 + 1e-9)
+            if constants != "printed":  # there the first width is 0, and errs with 1 at most
+                assert total == pytest.approx(bound._error(problem), rel=1e-3)
+
+    def test_phases_that_all_spend_delta(self):
+        instance = soare(2, 0.5)
+        for constants, proven in (("printed", False), ("halved", False), ("corrected", True)):
+            explorer = XYAdaptive(instance.problem(), bound=FixedDesign(constants))
+            assert run(explorer, instance.gaussian()).certificate.proven == proven
+
+
+class TestWords:
+    def test_answers_where_not_every_arm_is_one(self):
+        arms = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]
+        problem = Problem(arms, answers=[0, 1], noise_scale=0.1)
+        certificate = run(LinGapE(problem), Gaussian(arms, [1.0, 0.0], scale=0.1)).certificate
+        assert str(certificate).startswith("Settled. No answer is better than arm 0, ")
+        items = Problem.transductive(arms, items=arms, noise_scale=0.1, epsilon=0.9)
+        explorer = RAGE(items)
+        run(explorer, Gaussian(items.arms, [1.0, 0.0], scale=0.1))
+        assert "answer is" in str(explorer.certificate())
+        several = LinGapE(Problem([*arms, [-1.0, 0.0]], answers=[0, 1, 3]), m=2)
+        several.tell_many([0, 1, 2, 3], [1.0, 0.0, 2.0, -1.0])
+        assert "no other answer is" in str(several.certificate())
+
+    def test_plain_problems_speak_of_arms(self):
+        instance = canonical(3, 1.0)
+        assert "No arm is better" in str(run(LinGapE(instance.problem()), instance.gaussian()))
+
+    @pytest.mark.parametrize(
+        "build",
+        [LinGapE, UGapE, Uniform, XYStatic, XYAdaptive, RAGE, ALBA],
+        ids=lambda b: b.__name__,
+    )
+    def test_all_say_that_telling_must_not_depend_on_what_is_not_told(self, build):
+        certificate = build(canonical(3, 1.0).problem()).certificate()
+        assert TOLD in certificate.assumptions
+        assert "given all rewards told before it" in certificate.assumptions[0]
+
+    def test_phases_fix_the_pulls_of_a_phase(self):
+        problem = canonical(3, 1.0).problem()
+        whole = "Which arm is pulled at which time was fixed before any reward was seen."
+        assert whole in XYStatic(problem).certificate().assumptions
+        assumptions = XYAdaptive(problem).certificate().assumptions
+        assert whole not in assumptions and any("of that phase" in text for text in assumptions)
+
+    def test_an_oracle_assumes_what_it_was_told(self):
+        instance = canonical(3, 1.0)
+        told = "θ is what the explorer was told."
+        for test, assumes in (("true", True), ("estimated", False)):
+            explorer = XYOracle(instance.problem(), theta=instance.theta, test=test)
+            assert (told in explorer.certificate().assumptions) == assumes
+
+    def test_one_way_to_say_how_sure(self):
+        problem = canonical(3, 1.0).problem(delta=1e-11)
+        explorer = SequentialHalving(problem, budget=3_000)
+        certificate = run(explorer, canonical(3, 1.0).gaussian()).certificate
+        assert "with probability at least 1 - 1e-11" in str(certificate)
+
+
+class TestNumbers:
+    def test_bounds_are_rounded_up(self):
+        rng = np.random.default_rng(0)
+        for value in (10 ** rng.uniform(-12, 12, 500)).tolist():
+            assert value <= float(upward(value)) <= value * 1.001
+        assert upward(0.25) == "0.25" and upward(0.0) == "0"
+
+    def test_confidence_is_rounded_down(self):
+        rng = np.random.default_rng(1)
+        for delta in rng.uniform(0, 1, 500).tolist():
+            text = share(delta)
+            assert text == f"1 - {delta!r}" or float(text.split()[0]) <= 100 * (1 - delta) + 1e-12
+        assert [share(delta) for delta in (0.05, 0.001, 0.1, 1 / 3)] == [
+            "95 %",
+            "99.9 %",
+            "90 %",
+            f"1 - {1 / 3!r}",
+        ]
+
+    @pytest.mark.parametrize("build", [LinGapE, LinGIFA])
+    def test_the_margin_is_the_largest_of_all_pairs(self, build):
+        """Of contests that agree to rounding the first is taken, with the largest margin."""
+        problem = Problem(np.eye(4), delta=0.05)
+        explorer = build(problem, m=2)
+        counts = np.array([40, 40, 40, 40])
+        hair = 0.3 * RIVAL * problem.noise_scale
+        explorer.estimate.load(counts, counts * np.array([1.0, 1.0 - hair, 0.0, 0.0]))
+        contest = explorer._closest_contest(explorer.estimate)
+        margins = [explorer._margins(explorer.estimate, leader)[0][2:].max() for leader in (0, 1)]
+        assert margins[1] > margins[0]
+        assert contest.margin == max(margins)
+
+
+def test_a_certificate_says_everything_as_data():
+    certificate = LinGapE(canonical(2, 1.0).problem(), bound=Mixture()).certificate()
+    data = certificate.to_dict()
+    assert data["proven"] is True and data["caveat"] == "" and data["noun"] == "arm"
+    assert data["gap_bound"] is None and data["statement"] == str(certificate)
+    assert isinstance(certificate, Certificate)
