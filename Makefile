@@ -29,7 +29,7 @@ paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
 leaderboard: $(READY)  ## compare all explorers, into docs/leaderboard, some minutes
 	$(BIN)/lingape leaderboard --out docs/leaderboard
 
-errata: $(READY)  ## what other readings of the paper would change (rows 3, 4, 13 and 25 of ERRATA.md)
+errata: $(READY)  ## what other readings of the paper would change (rows 3, 4, 13, 25 and 32 of ERRATA.md)
 	$(BIN)/python -m benchmarks.errata
 
 readme: $(READY)  ## rewrite what the commands in README.md print

@@ -1,11 +1,16 @@
-"""What other readings of the paper's settings would change: rows 3, 4, 13 and 25 of ERRATA.md."""
+"""Figures of ERRATA.md: what other readings of the paper would change (rows 3, 4, 13 and 25), and
+what becomes of Theorem 3 (row 32).
+"""
 
 import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from lingape import FixedDesign, Instance, Problem, Study, XYAdaptive, canonical, run, soare
 from lingape.arrays import IntArray
+from lingape.complexity import complexity
 from lingape.least_squares import LeastSquares
 from lingape.paper import settings
 from lingape.paper.movielens import load_movielens
@@ -67,7 +72,30 @@ def end_of_a_phase() -> None:
             )
 
 
+def shortcuts(n: int) -> Instance:
+    """Return n + 1 unit vectors, the first of which is best by 1, and a long arm along each of
+    their differences, which is no good itself and tells the two apart alone.
+    """
+    unit = np.eye(n + 1)
+    long = [10 * (unit[j] - unit[i]) for j in range(n + 1) for i in range(j)]
+    theta = np.full(n + 1, 999.0)
+    theta[0] = 1000.0
+    return Instance(f"shortcuts({n})", np.vstack([unit, *long]), theta)
+
+
+def oracle_ratios() -> None:
+    """Print H_0/H'_oracle, which Theorem 3 says is at most 72."""
+    for n in (3, 10, 16, 20):
+        instance = shortcuts(n)
+        found = complexity(instance.problem(), instance.theta)
+        print(
+            f"row 32: {instance.name}, {len(instance.arms)} arms: H_0/H'_oracle = "
+            f"{found.theorem_3:.1f} ≤ {found.theorem_3_limit:g}; 9(n + 1)/2 = {4.5 * (n + 1):g}"
+        )
+
+
 def main() -> None:
+    oracle_ratios()
     end_of_a_phase()
     for s in (2.0, 0.1):
         pulls = mean_pulls([canonical(5, 0.1)], seeds=40, problem={"norm_bound": s})

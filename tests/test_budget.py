@@ -333,7 +333,7 @@ def test_certificate_in_words():
     assert certificate.settled
     assert str(certificate).splitlines()[:2] == [
         "The budget of 30 pulls is spent. No arm is better than red, with probability at least "
-        "0.95.",
+        "95 %.",
         "By the bound Mixture(scales=8, base=16.0, refined=False), provided that:",
     ]
     assert certificate.to_dict()["budget"] == 30

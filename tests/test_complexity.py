@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.errata import shortcuts
 from lingape import Problem, canonical, run, soare, sphere
 from lingape.complexity import (
     characteristic_time,
@@ -13,6 +14,7 @@ from lingape.complexity import (
     theorem_2_large_ridge,
     ugape_complexity,
 )
+from lingape.designs import DirectionProgram
 from lingape.errors import InvalidArgument
 from lingape.paper import paper_lingape
 from lingape.pulls import Tracking
@@ -58,8 +60,34 @@ def test_canonical_arms_reduce_to_ugape():
         assert h <= 9 / 8 * ugape * (1 + 1e-12)
 
 
+def test_theorem_3_is_false_for_many_arms():
+    """Row 32 of ERRATA.md: a lower bound on H_0 from some pairs is already above 72."""
+    instance = shortcuts(16)
+    arms = instance.arms
+    program = DirectionProgram(arms)
+    best, delta = gaps(instance.problem(), instance.theta)
+    assert best == 0
+    worst = np.zeros(len(arms))
+    for i in range(17):
+        for j in range(i):
+            mix = program.solve(arms[i] - arms[j])
+            worst = np.maximum(worst, 9 * mix.proportions * mix.rho / max(delta[i], delta[j]) ** 2)
+    oracle_sum = sum(
+        program.solve(arms[0] - arms[k]).rho / delta[k] ** 2 for k in range(1, len(arms))
+    )
+    assert 76 < worst.sum() / oracle_sum < 9 * (2 * len(arms) - 3)
+
+
+def test_theorem_3_holds_with_a_factor_k():
+    for n in (1, 2, 5):
+        instance = shortcuts(n)
+        found = complexity(instance.problem(), instance.theta)
+        assert found.theorem_3 == pytest.approx(4.5 * (n + 1), rel=2e-3)
+        assert found.theorem_3 <= found.theorem_3_limit == 9 * (2 * len(instance.arms) - 3)
+
+
 def test_theorem_3_on_random_instances():
-    """H_0 ≤ 72 H'_oracle, with much room, and H_oracle ≤ H'_oracle ≤ (K-1) H_oracle."""
+    """H_0 ≤ 9(2K-3) H'_oracle, with much room, and H_oracle ≤ H'_oracle ≤ (K-1) H_oracle."""
     worst = 0.0
     for seed in range(300):
         rng = np.random.default_rng(seed)
@@ -69,8 +97,9 @@ def test_theorem_3_on_random_instances():
         assert found.oracle <= found.oracle_sum <= (count - 1) * found.oracle * (1 + 1e-12)
         # The oracle design does at least as well as the hardest direction alone allows.
         assert 2 * found.oracle <= found.characteristic.time * (1 + 2e-6)
+        assert found.theorem_3 <= found.theorem_3_limit
         worst = max(worst, found.theorem_3)
-    assert worst <= 72
+    assert worst <= 72  # which holds for K ≤ 5, and here
 
 
 def test_theorem_2_bounds_the_samples():

@@ -110,8 +110,16 @@ class Complexity:
 
     @property
     def theorem_3(self) -> float:
-        """Return H_0/H'_oracle, at most 72 by Theorem 3 if ε = 0."""
+        """Return H_ε/H'_oracle, which Theorem 3 is about.
+
+        It says at most 72, which is false for many arms; what holds is `theorem_3_limit`.
+        """
         return self.lingape / self.oracle_sum
+
+    @property
+    def theorem_3_limit(self) -> float:
+        """Return 9(2K - 3), which H_ε/H'_oracle never exceeds (paper/ERRATA.md, row 32)."""
+        return 9.0 * (2 * len(self.gaps) - 3)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
@@ -121,6 +129,8 @@ class Complexity:
             "H": self.lingape,
             "H_oracle": self.oracle,
             "H_oracle_sum": self.oracle_sum,
+            "theorem_3": self.theorem_3,
+            "theorem_3_limit": self.theorem_3_limit,
             "H_ugape": self.ugape if math.isfinite(self.ugape) else None,
             "characteristic_time": self.characteristic.time,
             "characteristic_time_gap": self.characteristic.gap,
