@@ -13,6 +13,7 @@ from lingape import (
     Problem,
     SelfNormalized,
     WorstCase,
+    XYOracle,
     run,
     soare,
     sphere,
@@ -163,11 +164,11 @@ def test_refinement_is_all_or_nothing():
     widths = plain.widths(problem, estimate, 0)[rivals]
     gaps = estimate.means[0] - estimate.means[rivals]
     assert not (widths <= gaps).all()
-    shorter = bound.settling_widths(problem, estimate, 0, rivals)
+    shorter = bound.settling_widths(problem, estimate, 0, rivals, estimate.means)
     assert (shorter <= widths).all() and (shorter <= gaps).all()
-    assert plain.settling_widths(problem, estimate, 0, rivals) is None
+    assert plain.settling_widths(problem, estimate, 0, rivals, estimate.means) is None
     harder = instance.problem(delta=1e-3)
-    assert bound.settling_widths(harder, estimate, 0, rivals) is None
+    assert bound.settling_widths(harder, estimate, 0, rivals, estimate.means) is None
 
 
 @pytest.mark.parametrize(
@@ -197,23 +198,39 @@ def test_refinement_stops_earlier_whatever_the_question(extra, settings):
 
 @pytest.mark.parametrize("elimination", ["none", "stop", "sample"])
 def test_refinement_is_the_same_in_both_lanes(elimination):
-    instance = soare(3, 0.3)
-    for seed in range(8):
-        plain, fast = (
-            run(
-                LinGapE(
-                    instance.problem(epsilon=0.02),
-                    bound=Mixture(refined=True),
-                    elimination=elimination,
-                ),
-                instance.gaussian(),
-                seed=seed,
-                lane=lane,
+    instance = sphere(6, 5, seed=1)
+    earlier = 0
+    for seed in range(12):
+        pulls = {}
+        for bound in (Mixture(), Mixture(refined=True)):
+            plain, fast = (
+                LinGapE(instance.problem(), bound=bound, elimination=elimination) for _ in range(2)
             )
-            for lane in ("plain", "compiled")
-        )
-        assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.certificate.gap_bound == pytest.approx(fast.certificate.gap_bound, rel=1e-6)
+            for explorer, lane in ((plain, "plain"), (fast, "compiled")):
+                run(explorer, instance.gaussian(), seed=seed, lane=lane)
+            assert plain.counts.tolist() == fast.counts.tolist()
+            assert plain.contest[:2] == fast.contest[:2]
+            assert plain.contest.margin == pytest.approx(fast.contest.margin, rel=1e-6)
+            for leader, rivals in plain._dropped.items():
+                assert rivals == pytest.approx(fast._dropped.get(leader, {}), rel=1e-6)
+            pulls[bound.refined] = plain.counts.sum()
+        earlier += pulls[True] < pulls[False]
+    assert earlier
+
+
+def test_an_oracle_judges_by_the_truth_also_when_it_refines():
+    instance = soare(2, 0.3)
+    pulls = {
+        run(
+            XYOracle(instance.problem(), theta=instance.theta, bound=Mixture(refined=True)),
+            instance.gaussian(),
+            seed=seed,
+            lane=lane,
+        ).pulls
+        for seed in range(8)
+        for lane in ("plain", "compiled")
+    }
+    assert len(pulls) == 1  # a constant of the problem
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,6 @@ from lingape.certificate import Certificate, share, upward
 from lingape.environments import Gaussian
 from lingape.ties import RIVAL
 
-TOLD = "Which rewards are told, and when, does not depend on rewards that have not been told."
-
 
 class TestFixedDesign:
     def test_a_ridge_has_a_bias_that_it_ignores(self):
@@ -83,6 +81,8 @@ class TestFixedDesign:
         for constants, proven in (("printed", False), ("halved", False), ("corrected", True)):
             explorer = XYAdaptive(instance.problem(), bound=FixedDesign(constants))
             assert run(explorer, instance.gaussian()).certificate.proven == proven
+        ridged = XYAdaptive(instance.problem(), bound=FixedDesign("printed"), ridge=1.0)
+        assert "bias" in ridged.certificate().caveat
 
 
 class TestWords:
@@ -110,7 +110,9 @@ class TestWords:
     )
     def test_all_say_that_telling_must_not_depend_on_what_is_not_told(self, build):
         certificate = build(canonical(3, 1.0).problem()).certificate()
-        assert TOLD in certificate.assumptions
+        assert any(
+            "told, and when, does not depend on" in text for text in certificate.assumptions
+        )
         assert "given all rewards told before it" in certificate.assumptions[0]
 
     def test_phases_fix_the_pulls_of_a_phase(self):
@@ -146,12 +148,8 @@ class TestNumbers:
         for delta in rng.uniform(0, 1, 500).tolist():
             text = share(delta)
             assert text == f"1 - {delta!r}" or float(text.split()[0]) <= 100 * (1 - delta) + 1e-12
-        assert [share(delta) for delta in (0.05, 0.001, 0.1, 1 / 3)] == [
-            "95 %",
-            "99.9 %",
-            "90 %",
-            f"1 - {1 / 3!r}",
-        ]
+        assert [share(delta) for delta in (0.05, 0.001, 0.1)] == ["95 %", "99.9 %", "90 %"]
+        assert [share(delta) for delta in (1 / 3, 1e-30)] == [f"1 - {1 / 3!r}", "1 - 1e-30"]
 
     @pytest.mark.parametrize("build", [LinGapE, LinGIFA])
     def test_the_margin_is_the_largest_of_all_pairs(self, build):

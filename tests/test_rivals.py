@@ -348,6 +348,12 @@ class TestEqualFeatures:
                 build(Problem(self.arms), bound=Unstructured())
             build(Problem(np.eye(3)), bound=Unstructured())
 
+    def test_nor_does_a_design_for_features_go_with_it(self):
+        with pytest.raises(InvalidBound, match="Use UGapE or Uniform"):
+            XYStatic(Problem(self.arms), bound=Unstructured())
+        with pytest.raises(InvalidBound, match="from its own pulls alone"):
+            LinGapE(Problem(np.eye(3), pullable=[0, 1]), bound=Unstructured())
+
 
 class _Featureless:
     """A world in which each arm has a mean of its own."""

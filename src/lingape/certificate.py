@@ -101,7 +101,8 @@ def share(delta: float) -> str:
     """
     percent = 100 * (1 - decimal.Decimal(repr(delta)))
     text = f"{float(percent):.10g}"
-    return f"{text} %" if decimal.Decimal(text) == percent else f"1 - {delta!r}"
+    exact = decimal.Decimal(text) == percent < 100
+    return f"{text} %" if exact else f"1 - {delta!r}"
 
 
 def counted(pulls: int) -> str:

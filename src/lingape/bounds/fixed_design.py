@@ -11,7 +11,6 @@ from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
-    TELLING_ASSUMPTION,
     Comparisons,
     checked_comparisons,
     comparison_count,
@@ -20,7 +19,11 @@ from .base import (
     ridge_of,
 )
 
-FIXED_ASSUMPTION = "Which arm is pulled at which time was fixed before any reward was seen."
+# Also rewards that were told must not say which comes next: that would be an adaptive design.
+FIXED_ASSUMPTIONS = (
+    "Which arm is pulled at which time was fixed before any reward was seen.",
+    "Which rewards are told, and when, does not depend on rewards.",
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class FixedDesign:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (noise_assumption(problem), FIXED_ASSUMPTION, TELLING_ASSUMPTION)
+        return (noise_assumption(problem), *FIXED_ASSUMPTIONS)
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         if ridge > 0:

@@ -100,16 +100,23 @@ class Mixture(AdaptiveBound):
         return widths
 
     def settling_widths(
-        self, problem: Problem, estimate: LeastSquares, leader: int, rivals: IntArray
+        self,
+        problem: Problem,
+        estimate: LeastSquares,
+        leader: int,
+        rivals: IntArray,
+        means: FloatArray,
     ) -> FloatArray | None:
         """Return refined widths of the leader's gaps to `rivals` if these settle every contest.
 
         All or nothing, so that refinement decides when to stop and never what to pull. For fresh
         caches; None as well unless `refined`.
+
+        means: by which all arms are judged.
         """
         if not self.refined:
             return None
-        gaps = estimate.means[rivals] - estimate.means[leader]
+        gaps = means[rivals] - means[leader]
         widths = self.widths(problem, estimate, leader)[rivals]
         if (gaps + NEAR * widths > problem.epsilon).any():
             return None

@@ -30,6 +30,11 @@ class Unstructured(AdaptiveBound):
                 f"Unstructured takes at most {LARGEST_K} arms; got {len(problem)}. With so many, "
                 "use their features: Mixture()."
             )
+        if problem.pullable is not None:
+            raise InvalidBound(
+                "Unstructured learns of an arm from its own pulls alone, so every arm must be one "
+                "that can be pulled. Mixture() goes by features."
+            )
         # Without features no two arms are known to be the same.
         return LeastSquares(np.eye(len(problem)), twins=np.arange(len(problem)))
 

@@ -141,7 +141,7 @@ class BudgetExplorer(GapExplorer):
         rivals = np.flatnonzero(proof.twins != proof.twins[arm])
         widths = self.bound.widths(self.problem, proof, arm)[rivals]
         if isinstance(self.bound, Mixture):
-            shorter = self.bound.settling_widths(self.problem, proof, arm, rivals)
+            shorter = self.bound.settling_widths(self.problem, proof, arm, rivals, proof.means)
             widths = widths if shorter is None else shorter
         margins = proof.means[rivals] + widths - proof.means[arm]
         return float(margins.max(initial=0.0))

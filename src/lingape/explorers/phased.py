@@ -1,8 +1,8 @@
 """What explorers share that work in phases: fix some pulls, make them, discard arms, forget.
 
 What is pulled within a phase does not depend on its rewards, so that bounds for pulls fixed in
-advance apply; between phases all rewards are forgotten, for the same reason. A reward counts in the
-phase in which it is told, even if its arm was asked for in an earlier one. Of rewards that the
+advance apply; between phases all rewards are forgotten, for the same reason. A reward counts in
+the phase in which it is told, even if its arm was asked for in an earlier one. Of rewards that the
 phase has no use for only the number is kept, so which are told first matters: it must not depend
 on what they are.
 """

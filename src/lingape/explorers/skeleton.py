@@ -70,6 +70,11 @@ class GapExplorer(ABC):
             raise InvalidArgument(
                 f"bound must be a bound such as Mixture(); got {bound!r}. Mind the parentheses."
             )
+        if lacking := [name for name in ("assumptions", "caveat") if not hasattr(bound, name)]:
+            raise InvalidArgument(
+                f"A bound has to say what it assumes, and whether it is proven; {bound!r} lacks "
+                f"{' and '.join(lacking)} (lingape.Bound)."
+            )
         if not problem.plain and not self.transductive:
             raise InvalidArgument(
                 f"{type(self).__name__} needs arms that can all be pulled and be the answer. "
@@ -295,6 +300,8 @@ class GapExplorer(ABC):
     def _refined(self) -> Contest | None:
         """Return the closest contest by refined widths, if there are any and they settle it."""
         assert self._contest is not None
+        if not getattr(self.bound, "refined", False) or not self.estimate.fresh:
+            return None
         leaders = [self._contest.leader] if self.m == 1 else self._leaders(self.estimate)
         found = None
         for leader in leaders:
@@ -311,8 +318,8 @@ class GapExplorer(ABC):
         """Shorten the margins of all rivals (those above -∞) if that settles it, or none."""
         if not isinstance(self.bound, Mixture) or not self.estimate.fresh:
             return False
-        rivals, means = np.flatnonzero(margins > -np.inf), self.estimate.means
-        widths = self.bound.settling_widths(self.problem, self.estimate, leader, rivals)
+        rivals, means = np.flatnonzero(margins > -np.inf), self._judged(self.estimate)
+        widths = self.bound.settling_widths(self.problem, self.estimate, leader, rivals, means)
         if widths is not None:
             margins[rivals] = means[rivals] + widths - means[leader]
         return widths is not None
@@ -325,18 +332,16 @@ class GapExplorer(ABC):
         """
         margins, _ = self._margins(self.estimate, leader)
         rivals, dropped = np.flatnonzero(margins > -np.inf), self._dropped.setdefault(leader, {})
-        beaten = rivals[margins[rivals] <= self.problem.epsilon]
+        beaten, refined = rivals[margins[rivals] <= self.problem.epsilon], False
         dropped |= {k: float(margins[k]) for k in beaten.tolist() if k not in dropped}
         if len(dropped) < len(rivals):
             margins[list(dropped)] = -np.inf
-            if self._refine(leader, margins):
+            if refined := self._refine(leader, margins):
                 dropped |= {k: float(margins[k]) for k in rivals.tolist() if k not in dropped}
         if len(dropped) == len(rivals):
-            self._contest = Contest(
-                leader,
-                self._closest_contest(self.estimate).rival,
-                max(dropped.values(), default=0.0),
-            )
+            closest = self._closest_contest(self.estimate).rival
+            rival = int(margins.argmax()) if refined else closest
+            self._contest = Contest(leader, rival, max(dropped.values(), default=0.0))
             self._verdict = self._certify(settled=True)
         elif self.elimination == "sample":
             self._contest = self._closest_contest(self.estimate)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..bounds import FixedDesign
-from ..bounds.fixed_design import FIXED_ASSUMPTION
+from ..bounds.base import noise_assumption
 from ..designs import differences, even_xy
 from ..errors import InvalidArgument, InvalidBound
 from ..least_squares import LeastSquares
@@ -103,23 +103,23 @@ class XYAdaptive(PhasedExplorer):
         return self._with_delta(share * self.problem.delta)
 
     def _assumptions(self) -> tuple[str, ...]:
-        in_phases = (
+        return (
+            noise_assumption(self.problem),
             "Which arm is pulled at which time of a phase was fixed before the first reward of "
-            "that phase was seen."
-        )
-        return tuple(
-            in_phases if assumption == FIXED_ASSUMPTION else assumption
-            for assumption in super()._assumptions()
+            "that phase was seen.",
+            "Which rewards of a phase are told, and when, does not depend on rewards of that "
+            "phase.",
         )
 
     def _caveat(self) -> str:
         assert isinstance(self.bound, FixedDesign)
-        if self.bound.constants != "corrected":
-            return (
-                f"with {self.bound} each phase of XYAdaptive spends all of δ. FixedDesign() "
-                "shares it among the phases."
-            )
-        return super()._caveat()
+        unshared = (
+            ""
+            if self.bound.constants == "corrected"
+            else f"with {self.bound} XYAdaptive does not share δ among its phases. With "
+            "FixedDesign() it does."
+        )
+        return super()._caveat() or unshared
 
     def progress(self) -> dict[str, Any]:
         """Return the state but for the problem."""

@@ -50,7 +50,7 @@ class XYOracle(PlannedExplorer):
         vector = checked_theta(problem, theta)
         self.theta_given, self.test = vector, test
         self.truth: FloatArray = problem.arms @ vector
-        self.plan: Plan = plan_for(problem, _oracle(problem, self.truth))
+        self.plan: Plan = plan_for(self, _oracle(problem, self.truth))
 
     def _judged(self, estimate: LeastSquares) -> FloatArray:
         return self.truth if self.test == "true" else estimate.means

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..bounds import Bound, FixedDesign
 from ..designs import differences, even_xy
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidBound
 from ..plans import OneByOne, Plan, Proportions
 from ..problem import Problem
 from .planned import PlannedExplorer
@@ -44,7 +44,7 @@ class XYStatic(PlannedExplorer):
         if design not in ("rounded", "greedy"):
             raise InvalidArgument(f'design must be "rounded" or "greedy"; got {design!r}.')
         self.design = design
-        self.plan: Plan = OneByOne() if design == "greedy" else plan_for(problem, _static(problem))
+        self.plan: Plan = OneByOne() if design == "greedy" else plan_for(self, _static(problem))
 
 
 def _static(problem: Problem) -> FloatArray:
@@ -55,8 +55,14 @@ def _static(problem: Problem) -> FloatArray:
     return trimmed(even_xy(x, differences(x)).proportions)
 
 
-def plan_for(problem: Problem, shares: FloatArray) -> Proportions:
+def plan_for(explorer: PlannedExplorer, shares: FloatArray) -> Proportions:
     """Return the plan that follows `shares`, after one pull of each arm if they do not span."""
+    problem = explorer.problem
+    if explorer.estimate.features.shape[1] > problem.rank:
+        raise InvalidBound(
+            f"{type(explorer).__name__} designs its pulls by features, which {explorer.bound} "
+            "ignores: it would never know arms that the design leaves out. Use UGapE or Uniform."
+        )
     used = problem.orthonormal[shares > 0]
     return Proportions(shares, each_first=bool(np.linalg.matrix_rank(used) < problem.rank))
 

@@ -171,10 +171,11 @@ class Lane:
         rivals = np.flatnonzero(estimate.twins != estimate.twins[leader])
         if self._arena.eliminate:
             rivals = rivals[np.isinf(dropped[leader, rivals])]
-        widths = self._bound.settling_widths(self._problem, estimate, leader, rivals)
+        means = self._arena.truth if len(self._arena.truth) else estimate.means
+        widths = self._bound.settling_widths(self._problem, estimate, leader, rivals, means)
         if widths is None:
             return
-        margins = estimate.means[rivals] + widths - estimate.means[leader]
+        margins = means[rivals] + widths - means[leader]
         largest = float(margins.max())
         rival = int(rivals[margins.argmax()])
         if self._arena.eliminate:
