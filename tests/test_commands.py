@@ -72,8 +72,8 @@ class TestCompare:
             (["--delta", "0"], "delta"),
             (["--resume"], "--out"),
             (["--world", "flat"], "gaussian, signed"),
-            (["--max-pulls", "0"], "max_pulls"),
-            (["--out", "no/such/folder/rows.jsonl"], "cannot be used: No such file"),
+            (["--max-pulls", "0"], "--max-pulls must be"),
+            (["--out", "no/such/folder/rows.jsonl"], "there is no folder 'no/such/folder'"),
         ],
     )
     def test_mistakes(self, here, arguments, words):

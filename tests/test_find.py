@@ -238,11 +238,27 @@ def test_environment_and_placeholders(arms):
     )
 
 
+def test_a_script_may_look_at_the_environment(arms):
+    Path("measure.sh").write_text('test "$LINGAPE_NAME" = blue; echo $((1 - $?))')
+    for number, command in enumerate(["sh measure.sh", "sh measure.sh | awk '{print $1}'"]):
+        options = ["--reward-cmd", command, "--noise-scale", "0.1", "--log", f"log {number}"]
+        result = find(*options)
+        assert result.exit_code == 0 and "No arm is better than blue" in result.stdout
+        assert "has to look at LINGAPE_ARM" in result.stderr
+    result = find("--reward-cmd", PLAIN, "--noise-scale", "0.1")
+    assert "has to look at" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [["find"], ["live", "run"]])
+def test_help_warns_of_second_shells(words):
+    told = " ".join(CliRunner().invoke(main, [*words, "--help"]).output.split())
+    assert "ssh host ./measure {name}, eval" in told and "use {arm}" in told
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("./measure", "which arm"),
-        ("awk '{print $1}' {names}", "which arm"),
+        ("awk '{print $1}' {names}", "{names} stands for nothing"),
         ("echo '{name}'", "outside quotes"),
         ('echo "x {features}"', "LINGAPE_FEATURES"),
     ],
@@ -462,7 +478,7 @@ def test_existing_log_is_never_overwritten(arms):
         ("red,1,0\nblau,0,1\nred and blue,0.5,0.5\n", [], "names"),
         (None, ["--delta", "0.1"], "delta 0.05, now 0.1"),
         (None, ["--epsilon", "0.1"], "epsilon 0.0, now 0.1"),
-        (None, ["--noise-scale", "2"], "noise_scale 0.1, now 2"),
+        (None, ["--noise-scale", "2"], "--noise-scale 0.1, now 2"),
         (None, ["--explorer", "ugape"], "explorer is lingape, now ugape"),
     ],
 )
@@ -498,7 +514,9 @@ def test_log_is_waited_for_until_a_killed_search_lets_go(tmp_path, monkeypatch):
 
 def test_log_that_cannot_be_made(arms):
     result = find("--reward-cmd", PLAIN, "--binary", "--log", "no/such/folder/log")
-    assert result.exit_code == 1 and "No such file" in result.stderr
+    assert result.exit_code == 2 and "no folder 'no/such/folder'" in result.stderr
+    with pytest.raises(InvalidState, match="No such file"):
+        TrialLog.open("no/such/folder/log", setup(), resume=False)
 
 
 def test_full_disk_loses_nothing(tmp_path, monkeypatch):

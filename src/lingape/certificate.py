@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .bounds import Bound
+from .printable import printable
 from .problem import Problem
 
 
@@ -31,10 +32,11 @@ class Certificate:
     proven: bool = True  # False for a bound without a proof: nothing is guaranteed
 
     def __str__(self) -> str:
+        name = printable(self.name)
         if not self.proven:
             return (
-                f"{self.name} looks best after {self.pulls} pulls, but there is NO GUARANTEE: "
-                f"{self.bound} is a rule of thumb without a proof. Mixture() has one."
+                f"{name} looks best after {self.pulls} pulls, but there is NO GUARANTEE: "
+                f"{self.bound} is a rule of thumb without a proof. The mixture bound has one."
             )
         percent = f"{100 * (1 - self.delta):.10g}"
         share = f"{percent} %" if percent != "100" else f"1 - {self.delta:g}"
@@ -45,20 +47,20 @@ class Certificate:
         elif len(self.arms) > 1:
             claim = (
                 f"{'Settled' if self.settled else 'Not settled'} after {pulls}: no "
-                f"other arm is more than {self.gap_bound:.4g} better than any of {self.name}, "
+                f"other arm is more than {self.gap_bound:.4g} better than any of {name}, "
                 f"{confidence}; asked for was ε = {self.epsilon:g}."
             )
         elif self.settled and self.gap_bound == 0:
-            claim = f"Settled. No arm is better than {self.name}, {confidence} ({pulls})."
+            claim = f"Settled. No arm is better than {name}, {confidence} ({pulls})."
         elif self.settled:
             claim = (
-                f"Settled. The best arm is at most {self.gap_bound:.4g} better than {self.name}, "
+                f"Settled. The best arm is at most {self.gap_bound:.4g} better than {name}, "
                 f"{confidence} ({pulls})."
             )
         else:
             claim = (
                 f"Not settled after {pulls}. So far the best arm is at most "
-                f"{self.gap_bound:.4g} better than {self.name}, {confidence}; to stop, that has "
+                f"{self.gap_bound:.4g} better than {name}, {confidence}; to stop, that has "
                 f"to fall to ε = {self.epsilon:g}."
             )
         lines = [claim, f"By the bound {self.bound}, provided that:"]

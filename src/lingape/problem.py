@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .errors import InvalidArgument, InvalidArm, InvalidProblem
+from .printable import encodable
 from .ties import first_max
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
@@ -417,6 +418,11 @@ def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] |
         raise InvalidProblem(
             f"There must be one name per arm, {count}; got {len(checked)}. "
             "Leave names out to number the arms."
+        )
+    if (broken := next((name for name in checked if not encodable(name)), None)) is not None:
+        raise InvalidProblem(
+            f"Names must be texts that can be written down; {broken!r} has half of a character in "
+            "it, as bytes have that are not UTF-8."
         )
     if len(set(checked)) < count:
         twice = next(name for name in checked if checked.count(name) > 1)

@@ -1,5 +1,6 @@
 """What several commands share."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,6 +8,24 @@ import click
 if TYPE_CHECKING:
     from ..finding import Rewards
 
+
+class Target(click.Path):
+    """A file or a folder to write. What it lies in has to be there: a slip makes no folders."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = os.fsdecode(super().convert(value, param, ctx))
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            self.fail(f"there is no folder {folder!r}. Make it first, or write elsewhere.")
+        return path
+
+
+ARM_IS_IN_ENVIRONMENT = (
+    "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
+    "LINGAPE_NAME or LINGAPE_FEATURES."
+)
+new_file = Target(dir_okay=False)
+new_folder = Target(file_okay=False)
 as_json = click.option("--json", is_flag=True, help="Print the results as JSON.")
 jobs = click.option(
     "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."

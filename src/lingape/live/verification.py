@@ -98,7 +98,9 @@ def _check_verdict(replay: Replay, event: Event | None) -> None:
         nearly = explorer.done or found.gap_bound <= epsilon + slack
         if not nearly or not _agree(event.certificate, found, slack, replay):
             raise damaged(
-                seq, f"its certificate does not follow from the events before, which say: {found}"
+                seq,
+                "its certificate does not follow from the events before, which say: "
+                + str(found).partition("\n")[0],
             )
     elif found is not None and replay.settled is None:
         contest = getattr(explorer, "contest", None)

@@ -89,7 +89,9 @@ class Study:
 
     def noise(self, instance: str, seed: int) -> np.random.SeedSequence:
         """Return the seed of a run's noise: run(..., seed=this) plays the run again."""
-        return np.random.SeedSequence(seed, spawn_key=(zlib.crc32(instance.encode()),))
+        return np.random.SeedSequence(
+            seed, spawn_key=(zlib.crc32(instance.encode(errors="surrogatepass")),)
+        )
 
     def __len__(self) -> int:
         """Return the number of runs."""

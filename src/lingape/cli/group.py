@@ -1,0 +1,80 @@
+"""Groups of commands: what goes wrong in one comes as a sentence, in the words of its options."""
+
+import errno
+import re
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from ..errors import LingapeError, StorageFailed
+from ..printable import printable
+from .showing import LAYOUT
+from .stopping import INTERRUPTED
+
+
+class _Again(click.ClickException):
+    """A database or server that cannot be used now: the same may work later."""
+
+    exit_code = 5
+
+
+class Group(click.Group):
+    def main(self, *args: Any, **settings: Any) -> NoReturn:
+        """Run the command line, and exit."""
+        try:
+            code = super().main(*args, **settings | {"standalone_mode": False})
+        except click.ClickException as error:  # click's own quote what was typed
+            error.message = printable(error.message, keep=LAYOUT)
+            error.show()
+            sys.exit(error.exit_code)
+        except click.Abort:  # Ctrl-C, where the command has no answer of its own
+            click.echo("Stopped.", err=True)
+            sys.exit(INTERRUPTED)
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; the errors that users can mend come as one sentence."""
+        try:
+            return super().invoke(ctx)
+        except LingapeError as error:
+            sentence = " ".join([str(error), *getattr(error, "__notes__", [])])
+            kind = _Again if isinstance(error, StorageFailed) else click.ClickException
+            raise kind(self._told(sentence, ctx)) from error
+        except MemoryError as error:
+            raise click.ClickException("There is not enough memory for this.") from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
+                raise
+            what = f"{error.filename} cannot be used" if error.filename else "The system refused"
+            sentence = f"{what}: {error.strerror or error}."
+            raise click.ClickException(printable(sentence)) from error
+
+    def _told(self, sentence: str, ctx: click.Context) -> str:
+        """Return an error on one line, safe to print, in the words of the command that failed."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        options = command.params if command is not None else []
+        return printable(in_options(sentence.replace("\n", " "), options))
+
+
+def in_options(sentence: str, options: list[click.Parameter]) -> str:
+    """Return what is said of arguments in Python in the words of a command's options.
+
+    >>> option = click.Option(["--noise-scale"])
+    >>> in_options("noise_scale (R) must be above 0. Mixture() needs none.", [option])
+    '--noise-scale (R) must be above 0. bound=mixture needs none.'
+    """
+    from ..bounds import BOUNDS
+
+    for option in options:
+        name, flag = option.name, option.opts[-1]
+        if not isinstance(option, click.Option) or name is None:
+            continue
+        sentence = re.sub(rf"\b{name}=True\b", flag, sentence)
+        sentence = re.sub(rf"\b{name}=(?=\w)", f"{flag} ", sentence)
+        # Words such as "delta" also stand for themselves, but not at the beginning.
+        only = r"(?<![-\w])" if "_" in name else r"^"
+        sentence = re.sub(rf"{only}{name}\b(?!-)", flag, sentence)
+    for name, kind in BOUNDS.items():  # an explorer is written lingape(bound=mixture)
+        sentence = sentence.replace(f"{kind.__name__}()", f"bound={name}")
+    return sentence
