@@ -1,6 +1,7 @@
 """Groups of commands: what goes wrong in one comes as a sentence, in the words of its options."""
 
 import errno
+import io
 import re
 import sys
 from typing import Any, NoReturn
@@ -24,9 +25,10 @@ class Group(click.Group):
         """Run the command line, and exit."""
         try:
             code = super().main(*args, **settings | {"standalone_mode": False})
-        except click.ClickException as error:  # click's own quote what was typed
-            error.message = printable(error.message, keep=LAYOUT)
-            error.show()
+        except click.ClickException as error:
+            shown = io.StringIO()
+            error.show(shown)  # click's own quote what was typed
+            click.echo(printable(shown.getvalue(), keep=LAYOUT), err=True, nl=False)
             sys.exit(error.exit_code)
         except click.Abort:  # Ctrl-C, where the command has no answer of its own
             click.echo("Stopped.", err=True)

@@ -4,6 +4,7 @@ import json as jsonlib
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -60,7 +61,7 @@ def reproduce(
     if r6a and synthetic:
         raise click.UsageError("--r6a and --synthetic: say which of the two to use.")
     logs = (_made_up(Path(out)),) if synthetic else tuple(map(Path, r6a))
-    pages = []
+    pages: list[dict[str, Any]] = []
     for wanted in NAMES if name == "all" else (name,):
         begun = time.perf_counter()
         with live_line(f"{wanted}: starting", quiet=json) as show:

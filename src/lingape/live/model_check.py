@@ -112,8 +112,8 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
         warnings.append(
             f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
             f"than the stated noise scale of {r:g}. The certificate supposes that they do not. "
-            "Begin another experiment with a larger noise scale; for rewards in a range it is half "
-            "of that."
+            "Begin another experiment with a larger noise scale; for rewards in a range it is "
+            "half of that."
         )
     if linear_p is not None and linear_p < RARE:
         names = ", ".join(printable(fit.name) for fit in arms[:3])

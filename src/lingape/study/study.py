@@ -3,9 +3,12 @@
 import hashlib
 import operator
 import re
+import signal
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeAlias
@@ -212,7 +215,26 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
         for start in range(0, len(calls), some):
             yield from joblib.Parallel(n_jobs=jobs)(calls[start : start + some])
     else:
-        yield from parallel(calls)
+        with _children_without_interrupts():
+            rows = parallel(calls)
+        yield from rows
+
+
+@contextmanager
+def _children_without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from processes and threads that start now: it is for us, and we end them.
+
+    A terminal sends it to all, and each process would print where it was.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which joblib wants too, and whose start undoes the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str, Any]:
