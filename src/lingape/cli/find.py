@@ -101,7 +101,10 @@ def find(
     script look at LINGAPE_NAME.
 
     Every reward is on disk in the log before it counts, so a search may be killed at any time and
-    go on with --resume. Ctrl-C finishes the pull under way and stops, a second one kills it.
+    go on with --resume. Ctrl-C finishes the pull under way and stops, a second one kills it. Each
+    line of the log ends with the hash of all up to it: --resume refuses a log in which a line was
+    changed, lost or put in, by accident or by hand. It does not notice lines cut off at the end,
+    nor an edit by somebody who computes the hashes anew.
 
     Exit codes: 0 settled, 3 stopped at --max-pulls, 4 the command failed, 130 Ctrl-C (143 SIGTERM,
     129 SIGHUP), 1 the arms or the log were refused, 2 bad options.
@@ -167,6 +170,11 @@ def _opening(log: "TrialLog", resume: bool) -> Iterator[str]:
         yield f"Going on with {log.path}; rewards in it: {log.pulls}."
     elif resume:
         yield f"There are no rewards in {log.path} yet: starting from the beginning."
+    if not log.chained:
+        yield (
+            f"{log.path} was begun by an earlier version and has no hashes: a line that was "
+            "changed since cannot be told."
+        )
     if log.changed:
         yield "The command is another than before; the log says so too."
     if log.under_way is not None:
