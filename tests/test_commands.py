@@ -53,6 +53,11 @@ class TestCompare:
         assert (here / "times.svg").exists()
         assert_refused(lingape(*arguments), "exists")
         assert lingape(*arguments, "--resume").exit_code == 0
+        more = lingape(*arguments, "--resume", "--seeds", 4)
+        assert "| lingape | arms.csv | 4 |" in more.output
+        assert len((here / "rows.jsonl").read_text().splitlines()) == 5
+        other = lingape(*arguments, "--resume", "--max-pulls", 5000)
+        assert_refused(other, "another study: it has --max-pulls 10000000, now 5000")
 
     def test_json(self, here):
         result = lingape("compare", "-i", "canonical(3, 0.8)", "--seeds", 2, "--json")

@@ -188,9 +188,32 @@ class TestFile:
     def test_another_study_is_refused(self, tmp_path):
         path = tmp_path / "rows.jsonl"
         Study(**SMALL | {"seeds": 1}).run(jobs=1, path=path)
-        for change in ({"seeds": 2}, {"max_pulls": 7}, {"instances": [canonical(3, 0.9)]}):
-            with pytest.raises(InvalidState, match=f"other {next(iter(change))}"):
+        for change in (
+            {"max_pulls": 7},
+            {"instances": [canonical(3, 0.9)]},
+            {"problem": {"delta": 0.1}},
+        ):
+            with pytest.raises(InvalidState, match=f"another study: it has {next(iter(change))} "):
                 Study(**SMALL | {"seeds": 1} | change).run(jobs=1, path=path, resume=True)
+
+    def test_more_seeds_go_on_with_the_file(self, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        two, three = Study(**SMALL | {"seeds": 2}), Study(**SMALL | {"seeds": 3})
+        two.run(jobs=1, path=path)
+        ticks = []
+        more = three.run(jobs=1, path=path, resume=True, progress=ticks.append)
+        assert facts(more) == facts(three.run(jobs=1))
+        assert len(ticks) == len(three) - len(two)
+        assert ticks[-1].done == ticks[-1].total == len(three)
+        # Fewer again: nothing is left to do, and the file keeps what it has.
+        fewer = two.run(jobs=1, path=path, resume=True, progress=ticks.append)
+        assert facts(fewer) == facts(two.run(jobs=1))
+        assert len(ticks) == len(three) - len(two)
+        assert facts(three.read(path)) == facts(more)
+
+    def test_resume_needs_a_file(self):
+        with pytest.raises(InvalidArgument, match="resume needs a path"):
+            Study(**SMALL).run(jobs=1, resume=True)
 
     @pytest.mark.parametrize(
         ("damage", "words"),
@@ -288,7 +311,7 @@ def test_functions_of_one_name_are_told_apart(tmp_path):
     one, other = (lambda p: LinGapE(p)), (lambda p: XYStatic(p))
     Study({"x": one}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path)
     Study({"x": one}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path, resume=True)
-    with pytest.raises(InvalidState, match="other explorers"):
+    with pytest.raises(InvalidState, match="it has explorers .* now"):
         Study({"x": other}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path, resume=True)
     made = [(lambda bound: lambda p: LinGapE(p, bound=bound))(b) for b in (Mixture(), Mixture(4))]
     told = [Study({"x": build}, [canonical(3, 1.0)]).header()["study"] for build in made]
@@ -330,6 +353,9 @@ def test_a_torn_header_is_written_anew(tmp_path):
         ({"seeds": [0.5, 1.5]}, "seeds"),
         ({"seeds": True}, "seeds"),
         ({"explorers": 5}, "mapping from labels"),
+        ({"explorers": {"a": 42}}, "a function that takes a problem, or a text .* got 42"),
+        ({"explorers": ["lingape", 42]}, "got 42"),
+        ({"explorers": {1: LinGapE}}, "must be texts"),
         ({"instances": 5}, "must be a list"),
         ({"instances": [5]}, "such as 'soare"),
         ({"problem": 3}, "must be a mapping"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import LingapeError
 from ..printable import printable
 from .live import open_experiment, place
 from .options import ARM_IS_IN_ENVIRONMENT, as_json, time_to_live
@@ -115,7 +116,7 @@ def run(
     ctx.exit(code)
 
 
-class CommandFailed(Exception):
+class CommandFailed(LingapeError):
     """The command gave no reward."""
 
 

@@ -25,6 +25,7 @@ from ..errors import (
     InvalidBound,
     InvalidState,
     MissingExtra,
+    in_words,
 )
 from ..least_squares import SPANNING
 from ..problem import Problem
@@ -187,7 +188,7 @@ class BudgetExplorer(GapExplorer):
             again = self._certified(arm, gap_bound, self.budget)
         except (KeyError, TypeError, ValueError) as reason:
             raise InvalidState(
-                f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."
+                f"The saved verdict is damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
         if not gap_bound >= 0 or self.left or again.to_dict() != verdict:
             raise InvalidState(

@@ -29,6 +29,7 @@ from ..errors import (
     LingapeError,
     NotFound,
     StorageFailed,
+    in_words,
 )
 from ..problem import Problem
 from .crew import Outcome, run_crew
@@ -156,7 +157,7 @@ class Client:
         except (ValueError, KeyError, TypeError, RecursionError) as reason:
             raise StorageFailed(
                 f"{self.base_url} does not answer like a server of lingape {__version__} "
-                f"({type(reason).__name__}: {reason}). Look at its URL and its version."
+                f"({in_words(reason)}). Look at its URL and its version."
             ) from reason
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate import Certificate
-from ..errors import InvalidState, LingapeError
+from ..errors import InvalidState, LingapeError, in_words
 from .events import (
     Created,
     Event,
@@ -137,7 +137,7 @@ def read_export(path: str | Path) -> Iterator[Entry]:
                 digest = data.pop("hash")
             except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as reason:
                 raise InvalidState(
-                    f"Line {place} of {path} is not an event of an exported log ({reason!r}). "
-                    "Export it again, or restore a copy."
+                    f"Line {place} of {path} is not an event of an exported log "
+                    f"({in_words(reason)}). Export it again, or restore a copy."
                 ) from reason
             yield Entry(place, as_text(from_data(data, place=place)), str(digest))

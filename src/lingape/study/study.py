@@ -113,14 +113,19 @@ class Study:
         jobs: processes side by side; -1 for one per core. They are joblib's: under
             `joblib.parallel_config("dask")` and the like the runs go to that cluster.
         path: a file of JSON lines to which each row is written when its run ends.
-        resume: go on with the file at `path`: runs that are in it are not made again.
+        resume: go on with the file at `path`: runs that are in it are not made again. Seeds may be
+            more than before, or others.
         progress: called after every run.
 
         Ctrl-C stops it; rows that are finished are in the file.
         """
+        if resume and path is None:
+            raise InvalidArgument("resume needs a path: the file to go on with.")
         log = None if path is None else RowLog(Path(path), self.header(), resume=resume)
-        rows = {} if log is None else {row.key: row for row in log.rows}
-        tasks = [task for task in self._tasks() if task not in rows]
+        wanted = self._tasks()
+        found = {} if log is None else {row.key: row for row in log.rows}
+        rows = {task: found[task] for task in wanted if task in found}
+        tasks = [task for task in wanted if task not in rows]
         clock = Clock(len(self), list(rows.values()), tasks)
         try:
             for row in _side_by_side([partial(self.play, *task) for task in tasks], jobs):
@@ -244,21 +249,33 @@ def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str,
         raise InvalidArgument(
             f"Explorers must be a list or a mapping from labels; got {explorers!r}."
         )
-    if not isinstance(explorers, Mapping):
-        listed = list(explorers)
-        labels = [_told(build) for build in listed]
-        if len(set(labels)) < len(labels):
-            raise InvalidArgument(
-                f"Explorers in a list need different names; got {', '.join(labels)}. Leave out "
-                "what is there twice, or pass a mapping from labels to explorers."
-            )
-        explorers = dict(zip(labels, listed, strict=True))
-    if not explorers:
+    if isinstance(explorers, Mapping):
+        labels, builds = list(explorers), [_builder(build) for build in explorers.values()]
+    else:
+        builds = [_builder(build) for build in explorers]
+        labels = [_told(build) for build in builds]
+    if not all(isinstance(label, str) for label in labels):
+        raise InvalidArgument(f"Labels of explorers must be texts; got {labels!r}.")
+    if len(set(labels)) < len(labels):
+        raise InvalidArgument(
+            f"Explorers in a list need different names; got {', '.join(labels)}. Leave out "
+            "what is there twice, or pass a mapping from labels to explorers."
+        )
+    if not labels:
         raise InvalidArgument("A study needs an explorer; got none.")
-    return {
-        label: specs.Recipe.read(build) if isinstance(build, str) else build
-        for label, build in explorers.items()
-    }
+    return dict(zip(labels, builds, strict=True))
+
+
+def _builder(build: Any) -> Callable[..., Explorer]:
+    if isinstance(build, str):
+        return specs.Recipe.read(build)
+    if not callable(build):
+        raise InvalidArgument(
+            "An explorer is a class, a function that takes a problem, or a text such as "
+            f"'lingape'; got {build!r}."
+        )
+    made: Callable[..., Explorer] = build
+    return made
 
 
 def _named(instances: Iterable[Instance | str]) -> dict[str, Instance]:
