@@ -22,6 +22,7 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 # Squares of features are summed, so features outside this range would over- or underflow.
 LARGEST, SMALLEST = 1e100, 1e-100  # also of rewards and settings
+LEAST_DELTA = 1e-300  # 1/δ is computed
 # A direction this much thinner than the widest one is lost in rounding when it is squared.
 THINNEST = 1e-10
 
@@ -378,10 +379,11 @@ _ADVICE = {
 
 def _checked_delta(delta: Any) -> float:
     number = as_float(delta)
-    if not 0 < number < 1:
+    if not LEAST_DELTA <= number < 1:
         raise InvalidProblem(
-            f"delta (δ) must lie strictly between 0 and 1; got {_glimpse(delta)}. It is the "
-            "chance of a wrong answer: 0.05 asks for 95 % confidence."
+            f"delta (δ) must lie strictly between 0 and 1, and be at least {LEAST_DELTA:g}; got "
+            f"{_glimpse(delta)}. It is the chance of a wrong answer: 0.05 asks for 95 % "
+            "confidence."
         )
     return number
 

@@ -1,5 +1,6 @@
 """What several commands share."""
 
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -90,9 +91,16 @@ def rewards_from(
 
 def numbers(text: str, option: str) -> list[float]:
     """Return the numbers in a text that separates them by commas."""
+    from ..problem import LARGEST
+
     try:
-        return [float(part) for part in text.split(",")]
+        found = [float(part) for part in text.split(",")]
     except ValueError:
+        found = [math.nan]
+    if not math.hypot(*found) <= LARGEST:
         raise click.BadParameter(
-            f"must be numbers separated by commas; got {text!r}.", param_hint=option
-        ) from None
+            "must be numbers separated by commas, as a vector of length at most "
+            f"{LARGEST:g}; got {text!r}.",
+            param_hint=option,
+        )
+    return found

@@ -26,6 +26,7 @@ from .clock import Clock, Tally
 from .results import Results
 from .rows import FORMAT, VERSION, Row, RowLog
 
+MOST_JOBS = 10_000
 # What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
 Builder: TypeAlias = Callable[..., Explorer] | str
 
@@ -199,8 +200,12 @@ class Study:
 
 def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
     """Yield what the tasks return, as they end."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
-        raise InvalidArgument(f"jobs must be a whole number of processes, or -1; got {jobs!r}.")
+    whole = isinstance(jobs, int | np.integer) and not isinstance(jobs, bool)
+    if not whole or jobs == 0 or abs(jobs) > MOST_JOBS:
+        raise InvalidArgument(
+            f"jobs must be a whole number of processes from 1 to {MOST_JOBS:,}, or -1 for one per "
+            f"core; got {jobs!r}."
+        )
     try:
         import joblib
     except ImportError as reason:
