@@ -1,5 +1,6 @@
 """Studies: the same rows whoever makes them, kept when cut short, summed up correctly."""
 
+import itertools
 import json
 import os
 import signal
@@ -37,7 +38,8 @@ from lingape.errors import (
 )
 from lingape.rates import clopper_pearson
 from lingape.specs import Recipe, instance, parse
-from lingape.study import read_instance, read_study
+from lingape.study import Row, read_instance, read_study
+from lingape.study.clock import Clock
 
 SMALL = {
     "explorers": {"tight": LinGapE, "static": XYStatic, "oracle": XYOracle},
@@ -537,3 +539,39 @@ def test_the_example_in_the_help_is_a_study(tmp_path):
     (tmp_path / "arms.csv").write_text("1,0,0\n0,1,0\n0,0,1\n")
     (tmp_path / "study.toml").write_text(simulate.help.split("\b")[1].split("\n\n")[0])
     assert len(read_study(tmp_path / "study.toml")) == 2 * 2 * 20
+
+
+class TestClock:
+    """How long will it take? From runs alone, not from compiling and from starting processes."""
+
+    def row(self, explorer, instance, seed, seconds):
+        return Row(explorer, instance, seed, 0, True, 600, (600,), "settled", seconds)
+
+    def test_left_follows_from_like_runs(self, monkeypatch):
+        now = iter(range(0, 10_000, 1000))  # time that passes otherwise counts for nothing
+        monkeypatch.setattr("time.perf_counter", lambda: next(now))
+        tasks = [(e, f"draw {k}", 0) for e in ("a", "b") for k in range(10)]
+        clock = Clock(20, [], tasks, workers=2)
+        first = clock.tick(self.row("a", "draw 0", 0, 3.0))
+        assert first.left == (9 + 10) * 3.0 / 2
+        second = clock.tick(self.row("b", "draw 0", 0, 1.0))
+        assert second.left == (9 * 3.0 + 9 * 1.0) / 2
+        assert second.speed == 2 * 1200 / 4.0
+        assert str(second) == "2/20 runs, 600 rounds a second, about 18 s left"
+
+    def test_a_run_does_not_count_its_compiling(self, monkeypatch):
+        """The compiler is said to take 1000 s, more than any run here."""
+        event = pytest.importorskip("numba.core.event")
+        from lingape.kernels.lane import Lane
+
+        advance, now = Lane.advance, itertools.count(0, 1000)
+
+        def compiling(*args):
+            with event.trigger_event("numba:compiler_lock"):
+                pass
+            advance(*args)
+
+        monkeypatch.setattr(Lane, "advance", compiling)
+        monkeypatch.setattr(event, "timer", lambda: next(now))
+        (row,) = Study(["lingape"], ["canonical(3, 1.0)"], seeds=1).run(jobs=1).rows
+        assert row.seconds == 0.0

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
@@ -122,12 +123,13 @@ class Study:
         """
         if resume and path is None:
             raise InvalidArgument("resume needs a path: the file to go on with.")
+        workers = _processes(jobs)
         log = None if path is None else RowLog(Path(path), self.header(), resume=resume)
         wanted = self._tasks()
         found = {} if log is None else {row.key: row for row in log.rows}
         rows = {task: found[task] for task in wanted if task in found}
         tasks = [task for task in wanted if task not in rows]
-        clock = Clock(len(self), list(rows.values()), tasks)
+        clock = Clock(len(self), list(rows.values()), tasks, workers)
         try:
             for row in _side_by_side([partial(self.play, *task) for task in tasks], jobs):
                 rows[row.key] = row
@@ -198,8 +200,8 @@ class Study:
         return sorted(self._in_order(), key=lambda task: self.seeds.index(task[2]))
 
 
-def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
-    """Yield what the tasks return, as they end."""
+def _processes(jobs: int) -> int:
+    """Return how many processes there will be side by side."""
     whole = isinstance(jobs, int | np.integer) and not isinstance(jobs, bool)
     if not whole or jobs == 0 or abs(jobs) > MOST_JOBS:
         raise InvalidArgument(
@@ -213,10 +215,17 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
             raise MissingExtra(
                 "Runs side by side need joblib: pip install 'lingape[sim]', or use jobs=1."
             ) from reason
-        jobs = 1
-    if jobs == 1:
+        return 1
+    return max(1, int(joblib.effective_n_jobs(jobs)))
+
+
+def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
+    """Yield what the tasks return, as they end."""
+    if jobs == 1 or find_spec("joblib") is None:
         yield from (task() for task in tasks)
         return
+    import joblib
+
     calls = [joblib.delayed(task)() for task in tasks]
     try:
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
