@@ -58,13 +58,15 @@ class Forecast:
         )
 
 
-def from_prior(problem: Problem, *, scale: float, draws: int, seed: int = 0) -> list[Instance]:
+def from_prior(
+    problem: Problem, *, prior_scale: float, draws: int, seed: int = 0
+) -> list[Instance]:
     """Return instances whose θ are drawn from a Gaussian prior with this standard deviation.
 
-    scale: of each weight. Half the size that you would be surprised to see exceeded is a fair
+    prior_scale: of each weight. Half the size that you would be surprised to see exceeded is a fair
         guess.
     """
-    size = _positive("The scale of the prior", scale)
+    size = _positive("prior_scale", prior_scale)
     rng = np.random.default_rng(seed)
     thetas = size * rng.standard_normal((draws, problem.arms.shape[1]))
     return [_supposed(problem, theta, k) for k, theta in enumerate(thetas)]

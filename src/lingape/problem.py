@@ -341,7 +341,7 @@ def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
     if size == 0:
         raise InvalidProblem(
             "Features must not all be zero: every arm would pay 0 whatever θ is. "
-            "With no features to go by, use one indicator per arm (numpy.eye(K))."
+            "With no features to go by, use one feature per arm, 1 for it and 0 for the others."
         )
     if not SMALLEST <= size <= LARGEST:
         raise InvalidProblem(
@@ -372,7 +372,7 @@ def as_float(value: Any) -> float:
 
 _ADVICE = {
     "noise_scale": "Use the noise's standard deviation, or half the range of bounded rewards.",
-    "norm_bound": "Use an upper bound on the length of θ, or leave it out: Mixture needs none.",
+    "norm_bound": "Use an upper bound on the length of θ, or leave it out: Mixture() needs none.",
     "epsilon": "Use 0 to ask for the best arm itself, more to accept one that close to it.",
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import as_json, jobs, new_file, numbers, simulated_rewards
-from .showing import live_line, say
+from .showing import STARTING, live_line, say
 from .stopping import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def conduct(
         raise click.UsageError("--resume needs --out: the file to go on with.")
     done = 0
     try:
-        with live_line("starting", quiet=json) as show:
+        with live_line(STARTING, quiet=json) as show:
 
             def progress(tally: Any) -> None:
                 nonlocal done

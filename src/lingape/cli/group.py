@@ -56,6 +56,8 @@ class Group(click.Group):
         """Return an error on one line, safe to print, in the words of the command that failed."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         options = command.params if command is not None else []
+        for name in self.commands:
+            sentence = sentence.replace(f"{name}()", f"{ctx.command_path} {name}")
         return printable(in_options(sentence.replace("\n", " "), options))
 
 

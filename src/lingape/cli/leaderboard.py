@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .options import as_json, jobs, new_folder
-from .showing import live_line, say
+from .showing import STARTING, live_line, say
 from .stopping import INTERRUPTED
 
 
@@ -39,7 +39,7 @@ def leaderboard(
     from ..paper.movielens import load_movielens
 
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
-    with live_line("starting", quiet=json) as show:
+    with live_line(STARTING, quiet=json) as show:
         options = Options(
             seeds=min(10, seeds) if quick else seeds,
             max_pulls=min(100_000, max_pulls) if quick else max_pulls,

@@ -98,6 +98,9 @@ def _say_progress(
     show_default=True,
     help="Who chooses the arms, with settings if need be: 'lingape(start=spanning)'.",
 )
+@click.option(
+    "--norm-bound", type=float, help="S, the most that θ can be long, for bounds that need it."
+)
 @click.option("--seed", default=0, show_default=True, help="Of explorers that draw.")
 @as_json
 def new(
@@ -110,6 +113,7 @@ def new(
     epsilon: float,
     delta: float,
     explorer: str,
+    norm_bound: float | None,
     seed: int,
     json: bool,
 ) -> None:
@@ -124,7 +128,14 @@ def new(
 
     scale = rewards_from(noise_scale, bounded, binary).scale
     names, features = read_arms(arms)
-    problem = Problem(features, names=names, noise_scale=scale, epsilon=epsilon, delta=delta)
+    problem = Problem(
+        features,
+        names=names,
+        noise_scale=scale,
+        norm_bound=norm_bound,
+        epsilon=epsilon,
+        delta=delta,
+    )
     if _remote(url):
         with _client(url) as client:
             client.create(name, problem, explorer=explorer, seed=seed)

@@ -13,6 +13,8 @@ from ..printable import printable
 
 LAYOUT = "\n\t"  # what our own texts have; names and the like in them are escaped before
 
+STARTING = "starting (the first runs compile, which may take minutes)"
+
 
 def say(what: Any, *, err: bool = False) -> None:
     """Print a text, without anything in it that a terminal would obey, or data as JSON."""

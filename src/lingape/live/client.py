@@ -75,7 +75,8 @@ class Client:
             )
         if parts.username or parts.password or parts.query or parts.fragment:
             raise InvalidArgument(
-                "A server's URL has no password, query or fragment in it; pass token=... instead."
+                "A server's URL has no password, query or fragment in it. The token is given "
+                "apart: token=... in Python, LINGAPE_WRITE_TOKEN in the shell."
             )
         if token is not None and not (
             isinstance(token, str) and token.isascii() and token.isprintable()

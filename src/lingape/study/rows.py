@@ -86,8 +86,7 @@ class RowLog:
         if path.exists() and path.stat().st_size and not _torn(path):
             if not resume:
                 raise InvalidState(
-                    f"{path} exists. Go on with it (resume=True, or --resume), or write to "
-                    "another file."
+                    f"{path} exists. Go on with it (resume=True), or write to another file."
                 )
             self._header = None
             self.rows, whole = self.read(path, header)
