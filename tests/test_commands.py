@@ -242,7 +242,7 @@ class TestReproduce:
             "a --norm-bound (S). bound=mixture needs none",
         ),
         (["live", "ask", "URL", "ads", "--ttl", "soon"], "never in the shell"),
-        (["live", "tell", "URL", "ads", "x", 1], "id that lingape live ask gave out"),
+        (["live", "tell", "URL", "ads", "x", 1], "live ask gave out"),
         (["live", "status", "URL", "others"], "lingape live new"),
     ],
 )

@@ -63,8 +63,8 @@ def from_prior(
 ) -> list[Instance]:
     """Return instances whose θ are drawn from a Gaussian prior with this standard deviation.
 
-    prior_scale: of each weight. Half the size that you would be surprised to see exceeded is a fair
-        guess.
+    prior_scale: of each weight. Half the size that you would be surprised to see exceeded is a
+        fair guess.
     """
     size = _positive("prior_scale", prior_scale)
     rng = np.random.default_rng(seed)

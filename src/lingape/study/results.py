@@ -133,4 +133,4 @@ class Results:
 
 
 def _advice(package: str) -> str:
-    return f"This table needs {package}, which is not installed: pip install {package}."
+    return f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."
