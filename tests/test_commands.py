@@ -234,6 +234,8 @@ class TestReproduce:
         (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self-normalized or"),
         (["compare", "-e", "lingape(q=1)"], "there is no setting 'q'"),
         (["compare", "-e", "gse"], "it needs 'budget'"),
+        (["compare", "-e", "lingape(delta=1, max_pulls=3)"], "'lingape(delta=1, max_pulls=3)'"),
+        (["compare", "-e", "alba(seed=x)"], "This was 'alba(seed=x)' on"),
         (["compare", "-i", "soare(1, 2, 3)"], "there are too many values"),
         (["live", "new", "URL", "a", "arms.csv", "--binary", "--seed", -1], "--seed must be"),
         (

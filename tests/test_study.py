@@ -380,6 +380,12 @@ def test_mistakes_are_found_before_the_first_run(change, words):
         Study(**SMALL | change)
 
 
+def test_functions_that_make_no_explorer():
+    with pytest.raises(InvalidArgument, match="got 42") as raised:
+        Study({"a": lambda problem: 42}, ["canonical(3, 1.0)"], seeds=1).run(jobs=1)
+    assert "This was 'a' on" in raised.value.__notes__[0]
+
+
 def test_worlds_that_cannot_be():
     with pytest.raises(InvalidEnvironment, match="from -1 to 1"):
         Study(["lingape"], [soare(3, 0.3)], world="signed")
@@ -395,7 +401,7 @@ def test_an_error_says_which_run_it_was():
     study = Study({"odd": partial(LinGapE, bound=FixedDesign())}, [soare(3, 0.3)], seeds=1)
     with pytest.raises(InvalidBound) as caught:
         study.run(jobs=1)
-    assert caught.value.__notes__ == ["This was odd on soare(3, 0.3) with seed 0."]
+    assert caught.value.__notes__ == ["This was 'odd' on 'soare(3, 0.3)' with seed 0."]
 
 
 class TestSpecs:

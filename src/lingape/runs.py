@@ -211,6 +211,8 @@ class Compilable(Protocol):
 
 def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
     """Raise unless the explorer can be played in this world, for so many pulls."""
+    if not hasattr(explorer, "problem") or not hasattr(explorer, "ask"):
+        raise InvalidArgument(f"An explorer such as LinGapE(problem) is needed; got {explorer!r}.")
     if not hasattr(environment, "means") or not hasattr(environment, "pull"):
         raise InvalidEnvironment(
             f"{type(environment).__name__} is no world to pull arms in. Of an instance, use "

@@ -61,6 +61,10 @@ class Group(click.Group):
         return printable(in_options(sentence.replace("\n", " "), options))
 
 
+# What was typed, as messages quote it: not the apostrophe of a word.
+QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
+
+
 def in_options(sentence: str, options: list[click.Parameter]) -> str:
     """Return what is said of arguments in Python in the words of a command's options.
 
@@ -70,15 +74,16 @@ def in_options(sentence: str, options: list[click.Parameter]) -> str:
     """
     from ..bounds import BOUNDS
 
+    words = {rf"{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
     for option in options:
-        name, flag = option.name, option.opts[-1]
-        if not isinstance(option, click.Option) or name is None:
-            continue
-        sentence = re.sub(rf"\b{name}=True\b", flag, sentence)
-        sentence = re.sub(rf"\b{name}=(?=\w)", f"{flag} ", sentence)
-        # Words such as "delta" also stand for themselves, but not at the beginning.
-        only = r"(?<![-\w])" if "_" in name else r"^"
-        sentence = re.sub(rf"{only}{name}\b(?!-)", flag, sentence)
-    for name, kind in BOUNDS.items():  # an explorer is written lingape(bound=mixture)
-        sentence = sentence.replace(f"{kind.__name__}()", f"bound={name}")
-    return sentence
+        if isinstance(option, click.Option) and (name := option.name) is not None:
+            flag = option.opts[-1]
+            words |= {rf"\b{name}=True\b": flag, rf"\b{name}=(?=\w)": f"{flag} "}
+            # Words such as "delta" also stand for themselves, but not at the beginning.
+            words[rf"(?<![-\w]){name}\b" if "_" in name else rf"\A{name}\b"] = flag
+    parts = QUOTED.split(sentence)
+    for place in range(0, len(parts), 2):
+        for pattern, ours in words.items():
+            if place == 0 or not pattern.startswith(r"\A"):
+                parts[place] = re.sub(pattern, ours, parts[place])
+    return "".join(parts)

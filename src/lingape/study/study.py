@@ -159,7 +159,7 @@ class Study:
                 max_pulls=self.max_pulls,
             )
         except LingapeError as error:
-            error.add_note(f"This was {explorer} on {instance} with seed {seed}.")
+            error.add_note(f"This was {explorer!r} on {instance!r} with seed {seed}.")
             raise
         return Row(
             explorer=explorer,
