@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -254,13 +253,21 @@ def test_demo_interrupted(monkeypatch):
 
 def test_processes_of_a_study_do_not_hear_it():
     """A terminal sends Ctrl-C to all of them, and each would print a traceback."""
+    code = """
+import signal
+from lingape import LinGapE, Study
 
-    def build(problem):
-        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        return LinGapE(problem)
+def deaf():
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
-    Study({"a": build}, ["canonical(3, 1.0)"], seeds=2).run(jobs=2)
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+def build(problem):
+    assert deaf()
+    return LinGapE(problem)
+
+Study({"a": build}, ["canonical(3, 1.0)"], seeds=4).run(jobs=2)
+assert not deaf()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)  # joblib's processes are shared
 
 
 def test_reproduce_interrupted_says_what_there_is(here, monkeypatch):

@@ -162,7 +162,7 @@ def list_(url: str, json: bool) -> None:
         return
     for one in found:
         state = "settled" if one["settled"] else "running"
-        say(f"{printable(one['name'])}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
+        say(f"{printable(str(one['name']))}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
     if not found:
         say("There are no experiments yet; lingape live new begins one.", err=True)
 
