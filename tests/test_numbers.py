@@ -12,11 +12,11 @@ ODD += ["1" + 29 * "0", "1.5", "x", ""]
 COMMANDS = {
     "plan": (
         "arms.csv --gap 1 --draws 1 --jobs 1 -e lingape -e xy-static --max-pulls 200",
-        "gap prior-scale noise-scale epsilon delta seed max-pulls jobs",
+        "gap prior-scale noise-scale epsilon delta draws seed max-pulls jobs",
     ),
     "compare": (
         "--seeds 1 --jobs 1 -i canonical(3,1.0) -e lingape --max-pulls 200",
-        "max-pulls noise-scale epsilon delta jobs",
+        "seeds max-pulls noise-scale epsilon delta jobs",
     ),
     "complexity": ("arms.csv --theta 1,0.5", "noise-scale norm-bound epsilon delta ridge"),
     "find": (

@@ -57,6 +57,10 @@ def test_certificates_keep_their_lines_and_show_names_on_one():
         assert_fit(text)
         assert SEEN in text.splitlines()[0]
         assert explorer.certificate().to_dict()["name"] == ODD
+    budget = LinGapEBudget(problem, budget=40)
+    assert SEEN in str(budget.certificate())
+    run(budget, Gaussian(np.eye(2), np.array([1.0, 0.0]), scale=0.1), seed=0)
+    assert SEEN in str(budget.certificate())
 
 
 def test_find_shows_names_on_one_line(here):

@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     help="An explorer, such as 'lingape(bound=worst-case)'. May be repeated.",
 )
 @click.option(
-    "--draws", type=click.IntRange(min=1), default=50, show_default=True, help="How many θ."
+    "--draws",
+    type=click.IntRange(1, 100_000),
+    default=50,
+    show_default=True,
+    help="How many θ.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--max-pulls", default=1_000_000, show_default=True, help="The limit of a run.")

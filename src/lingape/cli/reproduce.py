@@ -19,7 +19,7 @@ NAMES = ("table1", "figure1", "figure2", "figure3")
 @click.argument("name", type=click.Choice([*NAMES, "all"]))
 @click.option(
     "--repeats",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 100_000),
     default=10,
     show_default=True,
     help="Runs of each kind; the paper has ten.",

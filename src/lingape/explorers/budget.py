@@ -28,6 +28,7 @@ from ..errors import (
     in_words,
 )
 from ..least_squares import SPANNING
+from ..printable import printable
 from ..problem import Problem
 from .skeleton import GapExplorer
 
@@ -41,20 +42,21 @@ class BudgetCertificate(Certificate):
     def __str__(self) -> str:
         if not self.proven:
             return super().__str__()
+        name = printable(self.name)
         spent = (
             f"The budget of {self.budget} pulls is spent"
             if self.pulls >= self.budget
             else f"{self.pulls} of {self.budget} pulls are spent"
         )
         if not math.isfinite(self.gap_bound):
-            return f"{spent} and nothing is proven; {self.name} looks best."
+            return f"{spent} and nothing is proven; {name} looks best."
         asked = (
             "." if self.settled else f"; asked for was ε = {self.epsilon:g}, which is not proven."
         )
         best = (
-            f"No arm is better than {self.name}"
+            f"No arm is better than {name}"
             if self.gap_bound == 0
-            else f"The best arm is at most {self.gap_bound:.4g} better than {self.name}"
+            else f"The best arm is at most {self.gap_bound:.4g} better than {name}"
         )
         claim = f"{spent}. {best}, with probability at least {1 - self.delta:.10g}{asked}"
         lines = [claim, f"By the bound {self.bound}, provided that:"]

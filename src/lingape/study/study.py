@@ -27,7 +27,7 @@ from .clock import Clock, Tally
 from .results import Results
 from .rows import FORMAT, VERSION, Row, RowLog
 
-MOST_JOBS = 10_000
+MOST_JOBS, MOST_SEEDS = 10_000, 1_000_000
 # What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
 Builder: TypeAlias = Callable[..., Explorer] | str
 
@@ -197,7 +197,12 @@ class Study:
 
     def _tasks(self) -> list[tuple[str, str, int]]:
         """Return the runs, seed by seed, so that a study cut short has some of each."""
-        return sorted(self._in_order(), key=lambda task: self.seeds.index(task[2]))
+        return [
+            (explorer, instance, seed)
+            for seed in self.seeds
+            for explorer in self.explorers
+            for instance in self.instances
+        ]
 
 
 def _processes(jobs: int) -> int:
@@ -326,14 +331,15 @@ def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
         if isinstance(seeds, bool | str):
             raise TypeError
         if isinstance(seeds, int | np.integer):
-            listed = range(int(seeds))
+            listed = range(int(seeds)) if seeds <= MOST_SEEDS else ()
         else:
             listed = [operator.index(seed) for seed in seeds]
     except TypeError:
         listed = ()
     if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
         raise InvalidArgument(
-            f"seeds must be a number of seeds, or different whole numbers from 0; got {seeds!r}."
+            f"seeds must be a number of seeds, from 1 to {MOST_SEEDS:,}, or different whole "
+            f"numbers from 0; got {seeds!r}."
         )
     return tuple(listed)
 
