@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lingape import Instance, LinGapE, Problem, Study, Stylised
+from lingape import Gaussian, Instance, LinGapE, LinGapEBudget, Problem, Study, Stylised, run
 from lingape.cli import main
 from lingape.errors import InvalidArgument, InvalidProblem
 from lingape.live import Experiment
@@ -259,7 +259,7 @@ def test_processes_of_a_study_do_not_hear_it():
     """A terminal sends Ctrl-C to all of them, and each would print a traceback."""
     code = """
 import signal
-from lingape import LinGapE, Study
+from lingape import Gaussian, Instance, LinGapE, LinGapEBudget, Problem, Stylised, Study, run
 
 def deaf():
     return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
