@@ -259,7 +259,7 @@ def test_processes_of_a_study_do_not_hear_it():
     """A terminal sends Ctrl-C to all of them, and each would print a traceback."""
     code = """
 import signal
-from lingape import Gaussian, Instance, LinGapE, LinGapEBudget, Problem, Stylised, Study, run
+from lingape import LinGapE, Study
 
 def deaf():
     return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
