@@ -1,6 +1,7 @@
 """The commands about simulations, as users type them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -53,6 +54,11 @@ class TestCompare:
         assert (here / "times.svg").exists()
         assert_refused(lingape(*arguments), "exists")
         assert lingape(*arguments, "--resume").exit_code == 0
+        more = lingape(*arguments, "--resume", "--seeds", 4)
+        assert "| lingape | arms.csv | 4 |" in more.output
+        assert len((here / "rows.jsonl").read_text().splitlines()) == 5
+        other = lingape(*arguments, "--resume", "--max-pulls", 5000)
+        assert_refused(other, "another study: it has --max-pulls 10000000, now 5000")
 
     def test_json(self, here):
         result = lingape("compare", "-i", "canonical(3, 0.8)", "--seeds", 2, "--json")
@@ -72,8 +78,8 @@ class TestCompare:
             (["--delta", "0"], "delta"),
             (["--resume"], "--out"),
             (["--world", "flat"], "gaussian, signed"),
-            (["--max-pulls", "0"], "max_pulls"),
-            (["--out", "no/such/folder/rows.jsonl"], "cannot be used: No such file"),
+            (["--max-pulls", "0"], "--max-pulls must be"),
+            (["--out", "no/such/folder/rows.jsonl"], "there is no folder 'no/such/folder'"),
         ],
     )
     def test_mistakes(self, here, arguments, words):
@@ -149,7 +155,7 @@ class TestForecast:
 
     def test_priors_have_their_scale(self):
         problem = Problem(soare(3, 0.3).arms)
-        thetas = np.array([i.theta for i in from_prior(problem, scale=3.0, draws=2000)])
+        thetas = np.array([i.theta for i in from_prior(problem, prior_scale=3.0, draws=2000)])
         assert thetas.std() == pytest.approx(3.0, rel=0.05)
 
     def test_smaller_gaps_cost_more(self):
@@ -214,6 +220,50 @@ class TestReproduce:
         assert_refused(
             lingape("reproduce", "figure3", "--r6a", "log", "--synthetic"), "which", status=2
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["compare", "--noise-scale", -3], "--noise-scale (R) must be a number above 0"),
+        (["compare", "--jobs", 0], "--jobs must be a whole number"),
+        (["compare", "--delta", 7], "--delta (δ) must lie"),
+        (["plan", "arms.csv", "--prior-scale", -1], "--prior-scale must be a number above 0"),
+        (["complexity", "arms.csv", "--theta", "1,0,0", "--ridge", 0], "--ridge (λ) must be"),
+        (["find", "arms.csv", "--binary", "--reward-cmd", "{arm}", "--timeout", 0], "--timeout"),
+        (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self-normalized or"),
+        (["compare", "-e", "lingape(q=1)"], "there is no setting 'q'"),
+        (["compare", "-e", "gse"], "it needs 'budget'"),
+        (["compare", "-e", "lingape(delta=1, max_pulls=3)"], "'lingape(delta=1, max_pulls=3)'"),
+        (["compare", "-e", "alba(seed=x)"], "This was 'alba(seed=x)' on"),
+        (["compare", "-i", "soare(1, 2, 3)"], "there are too many values"),
+        (["live", "new", "URL", "a", "arms.csv", "--binary", "--seed", -1], "--seed must be"),
+        (
+            ["live", "new", "URL", "a", "arms.csv", "--binary"]
+            + ["--explorer", "lingape(bound=self-normalized)"],
+            "a --norm-bound (S). bound=mixture needs none",
+        ),
+        (["live", "ask", "URL", "ads", "--ttl", "soon"], "never in the shell"),
+        (["live", "tell", "URL", "ads", "x", 1], "live ask gave out"),
+        (["live", "status", "URL", "others"], "lingape live new"),
+    ],
+)
+def test_messages_speak_of_options(here, words, says):
+    """Somebody who typed a command is told what to type, not what to call in Python."""
+    url = "sqlite:///run.db"
+    lingape("live", "new", url, "ads", "arms.csv", "--binary")
+    common = ["--seeds", 1] if words[0] == "compare" else []
+    result = lingape(*(url if word == "URL" else word for word in words), *common)
+    assert_refused(result, says, status=1)
+    assert not re.search(
+        r"Mixture\(\)|Normalized\(\)|\b(ask|add)\(\)|Error\b.*Error\b", result.output
+    )
+
+
+def test_a_bound_on_theta_for_an_experiment(here):
+    words = ["live", "new", "sqlite:///run.db", "ads", "arms.csv", "--binary"]
+    words += ["--explorer", "lingape(bound=self-normalized)", "--norm-bound", 2]
+    assert lingape(*words).exit_code == 0
 
 
 def test_every_command_has_json():

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -238,11 +239,27 @@ def test_environment_and_placeholders(arms):
     )
 
 
+def test_a_script_may_look_at_the_environment(arms):
+    Path("measure.sh").write_text('test "$LINGAPE_NAME" = blue; echo $((1 - $?))')
+    for number, command in enumerate(["sh measure.sh", "sh measure.sh | awk '{print $1}'"]):
+        options = ["--reward-cmd", command, "--noise-scale", "0.1", "--log", f"log {number}"]
+        result = find(*options)
+        assert result.exit_code == 0 and "No arm is better than blue" in result.stdout
+        assert "has to look at LINGAPE_ARM" in result.stderr
+    result = find("--reward-cmd", PLAIN, "--noise-scale", "0.1")
+    assert "has to look at" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [["find"], ["live", "run"]])
+def test_help_warns_of_second_shells(words):
+    told = " ".join(CliRunner().invoke(main, [*words, "--help"]).output.split())
+    assert "ssh host ./measure {name}, eval" in told and "use {arm}" in told
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("./measure", "which arm"),
-        ("awk '{print $1}' {names}", "which arm"),
+        ("awk '{print $1}' {names}", "{names} stands for nothing"),
         ("echo '{name}'", "outside quotes"),
         ('echo "x {features}"', "LINGAPE_FEATURES"),
     ],
@@ -314,6 +331,12 @@ def test_rewards_outside_the_promise_end_the_search(arms, options, words):
     result = find("--reward-cmd", command, *options, "--resume")
     assert result.exit_code == 1 and "Line 5" in result.stderr
     assert Path("arms.csv.find.jsonl").read_bytes() == before
+    # What the message offers, if the command was at fault: it is the last line.
+    Path("arms.csv.find.jsonl").write_bytes(before[: before[:-1].rindex(b"\n") + 1])
+    again = find(
+        "--reward-cmd", "echo {arm} | head -c 1", *options, "--resume", "--max-pulls", "3"
+    )
+    assert again.exit_code in (3, 4) and len(rewards()) >= 2
 
 
 def test_noise_must_be_given_once(arms):
@@ -358,6 +381,12 @@ def finished_log(path="log"):
     return Path(path).read_bytes()
 
 
+def without_hashes(data):
+    """Return a log as the first version wrote it."""
+    data = re.sub(rb', "hash": "[0-9a-f]{64}"\}$', b"}", data, flags=re.M)
+    return data.replace(b'"version": 2', b'"version": 1', 1)
+
+
 def opened(path="log"):
     with TrialLog.open(path, setup(command=NOISY, scale=0.4), resume=True) as log:
         return log
@@ -392,7 +421,7 @@ def test_explorer_is_a_fold_over_the_log(tmp_path, monkeypatch):
     ("line", "old", "new", "words"),
     [
         (1, b"find log", b"other log", "Line 1"),
-        (1, b'"version": 1', b'"version": 2', "reads logs of version 1"),
+        (1, b'"version": 1', b'"version": 3', "reads logs of version 1 and 2"),
         (1, b'"problem"', b'"riddle"', "no problem"),
         (1, b'"command"', b'"order"', "no command"),
         (4, b"{", b"", "Line 4 of log is damaged"),
@@ -412,7 +441,7 @@ def test_explorer_is_a_fold_over_the_log(tmp_path, monkeypatch):
 )
 def test_damaged_log_is_refused_and_left_alone(tmp_path, monkeypatch, line, old, new, words):
     monkeypatch.chdir(tmp_path)
-    lines = finished_log().splitlines(keepends=True)
+    lines = without_hashes(finished_log()).splitlines(keepends=True)
     changed = lines[line - 1].replace(old, new, 1)
     assert changed != lines[line - 1]
     data = b"".join([*lines[: line - 1], changed, *lines[line:], b'{"torn'])
@@ -420,6 +449,43 @@ def test_damaged_log_is_refused_and_left_alone(tmp_path, monkeypatch, line, old,
     with pytest.raises(InvalidState, match=words):
         opened()
     assert Path("log").read_bytes() == data
+
+
+def test_a_line_that_was_edited_is_refused(arms):
+    options = ["--reward-cmd", NOISY, "--noise-scale", "0.4", "--log", "log", "--json"]
+    find(*options, "--max-pulls", "6")
+    lines = Path("log").read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        for old, new in (
+            (rb'"reward": [-0-9.]+', b'"reward": 0.25'),
+            (rb'"time": "....', b'"time": "1999'),
+            (rb'"hash": ".', b'"hash": "x'),
+            (rb'"hash": "[0-9a-f]{64}"', b'"hash": "' + b"0" * 64 + b'"'),
+            (rb', "hash": "[0-9a-f]{64}"', b""),
+            (rb'"version": 2', b'"version": 1'),
+            (rb", ", b",  "),
+        ):
+            changed = re.sub(old, new, line, count=1)
+            if changed == line:
+                continue
+            data = b"".join([*lines[: number - 1], changed, *lines[number:]])
+            Path("log").write_bytes(data)
+            result = find(*options, "--resume", "--max-pulls", "6")
+            assert result.exit_code == 1 and f"Line {number} of log is not what" in result.stderr
+            assert Path("log").read_bytes() == data
+    Path("log").write_bytes(b"".join(lines))
+    assert find(*options, "--resume", "--max-pulls", "7").exit_code == 3
+    assert len(rewards("log")) == 7
+
+
+def test_a_log_without_hashes_is_gone_on_with(arms):
+    options = ["--reward-cmd", NOISY, "--noise-scale", "0.4", "--log", "log"]
+    find(*options, "--max-pulls", "6")
+    Path("log").write_bytes(without_hashes(Path("log").read_bytes()))
+    result = find(*options, "--resume", "--max-pulls", "8")
+    assert result.exit_code == 3 and "has no hashes" in result.stderr
+    assert b"hash" not in Path("log").read_bytes()
+    assert len(rewards("log")) == 8
 
 
 @pytest.mark.parametrize("missing", [2, 3, 5])
@@ -462,7 +528,7 @@ def test_existing_log_is_never_overwritten(arms):
         ("red,1,0\nblau,0,1\nred and blue,0.5,0.5\n", [], "names"),
         (None, ["--delta", "0.1"], "delta 0.05, now 0.1"),
         (None, ["--epsilon", "0.1"], "epsilon 0.0, now 0.1"),
-        (None, ["--noise-scale", "2"], "noise_scale 0.1, now 2"),
+        (None, ["--noise-scale", "2"], "--noise-scale 0.1, now 2"),
         (None, ["--explorer", "ugape"], "explorer is lingape, now ugape"),
     ],
 )
@@ -498,7 +564,9 @@ def test_log_is_waited_for_until_a_killed_search_lets_go(tmp_path, monkeypatch):
 
 def test_log_that_cannot_be_made(arms):
     result = find("--reward-cmd", PLAIN, "--binary", "--log", "no/such/folder/log")
-    assert result.exit_code == 1 and "No such file" in result.stderr
+    assert result.exit_code == 2 and "no folder 'no/such/folder'" in result.stderr
+    with pytest.raises(InvalidState, match="No such file"):
+        TrialLog.open("no/such/folder/log", setup(), resume=False)
 
 
 def test_full_disk_loses_nothing(tmp_path, monkeypatch):

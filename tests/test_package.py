@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -121,12 +123,41 @@ def test_stamps_call_a_checkout_dirty_when_its_code_differs(tmp_path, monkeypatc
 
 def test_no_wide_words_about_machines():
     """No absolute path of somebody's machine in a tracked text."""
-    files = subprocess.run(
+    for path in kept_files():
+        text = path.read_text(errors="ignore") if path.is_file() else ""
+        assert not re.search(r"(?<![\w.])/(home|root|work)/\w", text), path
+
+
+def kept_files():
+    """Return the files of the project: those that git tracks, or all of an unpacked archive."""
+    if not (ROOT / ".git").exists():
+        parts = ("src", "tests", "benchmarks", "docs", "examples")
+        found = [path for part in parts for path in (ROOT / part).rglob("*.*")]
+        return [path for path in found if "__pycache__" not in path.parts]
+    listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
-    for name in files:
-        text = (ROOT / name).read_text(errors="ignore") if (ROOT / name).is_file() else ""
-        assert not re.search(r"(?<![\w.])/(home|root|work)/\w", text), name
+    return [ROOT / name for name in listed]
+
+
+def test_the_source_archive_has_all_that_its_tests_read(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build")
+    monkeypatch.chdir(ROOT)
+    with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    left_out = [str(path.relative_to(ROOT)) for path in kept_files() if path.is_file()]
+    left_out = [name for name in left_out if name not in inside]
+    assert [name for name in left_out if not name.startswith(".")] == []
+
+
+def test_all_of_the_extras_the_readme_needs():
+    """What README.md shows works after pip install '.[all]'."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    (everything,) = extras["all"]
+    names = re.fullmatch(r"lingape\[(.*)\]", everything)[1].split(",")
+    wanted = {re.split(r"[><=\[]", entry)[0] for name in names for entry in extras[name]}
+    assert {"pandas", "polars", "numba", "joblib", "matplotlib", "fastapi"} <= wanted
 
 
 @pytest.fixture

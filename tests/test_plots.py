@@ -382,7 +382,7 @@ class TestDistribution:
 class TestSave:
     def test_a_stem_gets_both_kinds(self, tmp_path):
         figure = plots.distribution({"a": [1, 2]})
-        stem = tmp_path / "new" / "soare(5, 0.01)"
+        stem = tmp_path / "soare(5, 0.01)"
         files = plots.save(figure, stem, tmp_path / "x.SVG", str(tmp_path / "x.pdf"))
         assert [file.name for file in files] == [
             "soare(5, 0.01).png",
@@ -394,6 +394,9 @@ class TestSave:
         assert heads == [b"\x89PNG\r", b"<?xml", b"<?xml", b"%PDF-"]
         with pytest.raises(InvalidArgument, match="path"):
             plots.save(figure)
+        with pytest.raises(FileNotFoundError):
+            plots.save(figure, tmp_path / "new" / "x.png")
+        assert not (tmp_path / "new").exists()
 
     def test_the_same_data_give_the_same_bytes(self, tmp_path):
         seen = trace(LinGapE(EASY.problem()), EASY.gaussian(), lane="plain")

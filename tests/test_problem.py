@@ -39,7 +39,7 @@ def test_arms_are_copied():
         (np.zeros((3, 0)), ["(K, d)", "(3, 0)"]),
         ([[1, 2]], ["at least 2", "got 1"]),
         ([], ["(K, d)"]),
-        (np.zeros((3, 2)), ["all be zero", "eye"]),
+        (np.zeros((3, 2)), ["all be zero", "one feature per arm"]),
         ([[1, 2], [3]], ["table", "same features"]),
         ([["red", "blue"], ["green", "grey"]], ["real numbers", "red"]),
         (None, ["(K, d)"]),

@@ -1,5 +1,6 @@
 """Studies: the same rows whoever makes them, kept when cut short, summed up correctly."""
 
+import itertools
 import json
 import os
 import signal
@@ -37,7 +38,8 @@ from lingape.errors import (
 )
 from lingape.rates import clopper_pearson
 from lingape.specs import Recipe, instance, parse
-from lingape.study import read_instance, read_study
+from lingape.study import Row, read_instance, read_study
+from lingape.study.clock import Clock
 
 SMALL = {
     "explorers": {"tight": LinGapE, "static": XYStatic, "oracle": XYOracle},
@@ -188,9 +190,32 @@ class TestFile:
     def test_another_study_is_refused(self, tmp_path):
         path = tmp_path / "rows.jsonl"
         Study(**SMALL | {"seeds": 1}).run(jobs=1, path=path)
-        for change in ({"seeds": 2}, {"max_pulls": 7}, {"instances": [canonical(3, 0.9)]}):
-            with pytest.raises(InvalidState, match=f"other {next(iter(change))}"):
+        for change in (
+            {"max_pulls": 7},
+            {"instances": [canonical(3, 0.9)]},
+            {"problem": {"delta": 0.1}},
+        ):
+            with pytest.raises(InvalidState, match=f"another study: it has {next(iter(change))} "):
                 Study(**SMALL | {"seeds": 1} | change).run(jobs=1, path=path, resume=True)
+
+    def test_more_seeds_go_on_with_the_file(self, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        two, three = Study(**SMALL | {"seeds": 2}), Study(**SMALL | {"seeds": 3})
+        two.run(jobs=1, path=path)
+        ticks = []
+        more = three.run(jobs=1, path=path, resume=True, progress=ticks.append)
+        assert facts(more) == facts(three.run(jobs=1))
+        assert len(ticks) == len(three) - len(two)
+        assert ticks[-1].done == ticks[-1].total == len(three)
+        # Fewer again: nothing is left to do, and the file keeps what it has.
+        fewer = two.run(jobs=1, path=path, resume=True, progress=ticks.append)
+        assert facts(fewer) == facts(two.run(jobs=1))
+        assert len(ticks) == len(three) - len(two)
+        assert facts(three.read(path)) == facts(more)
+
+    def test_resume_needs_a_file(self):
+        with pytest.raises(InvalidArgument, match="resume needs a path"):
+            Study(**SMALL).run(jobs=1, resume=True)
 
     @pytest.mark.parametrize(
         ("damage", "words"),
@@ -288,7 +313,7 @@ def test_functions_of_one_name_are_told_apart(tmp_path):
     one, other = (lambda p: LinGapE(p)), (lambda p: XYStatic(p))
     Study({"x": one}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path)
     Study({"x": one}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path, resume=True)
-    with pytest.raises(InvalidState, match="other explorers"):
+    with pytest.raises(InvalidState, match="it has explorers .* now"):
         Study({"x": other}, [canonical(3, 1.0)], seeds=1).run(jobs=1, path=path, resume=True)
     made = [(lambda bound: lambda p: LinGapE(p, bound=bound))(b) for b in (Mixture(), Mixture(4))]
     told = [Study({"x": build}, [canonical(3, 1.0)]).header()["study"] for build in made]
@@ -330,6 +355,9 @@ def test_a_torn_header_is_written_anew(tmp_path):
         ({"seeds": [0.5, 1.5]}, "seeds"),
         ({"seeds": True}, "seeds"),
         ({"explorers": 5}, "mapping from labels"),
+        ({"explorers": {"a": 42}}, "a function that takes a problem, or a text .* got 42"),
+        ({"explorers": ["lingape", 42]}, "got 42"),
+        ({"explorers": {1: LinGapE}}, "must be texts"),
         ({"instances": 5}, "must be a list"),
         ({"instances": [5]}, "such as 'soare"),
         ({"problem": 3}, "must be a mapping"),
@@ -352,6 +380,12 @@ def test_mistakes_are_found_before_the_first_run(change, words):
         Study(**SMALL | change)
 
 
+def test_functions_that_make_no_explorer():
+    with pytest.raises(InvalidArgument, match="got 42") as raised:
+        Study({"a": lambda problem: 42}, ["canonical(3, 1.0)"], seeds=1).run(jobs=1)
+    assert "This was 'a' on" in raised.value.__notes__[0]
+
+
 def test_worlds_that_cannot_be():
     with pytest.raises(InvalidEnvironment, match="from -1 to 1"):
         Study(["lingape"], [soare(3, 0.3)], world="signed")
@@ -367,7 +401,7 @@ def test_an_error_says_which_run_it_was():
     study = Study({"odd": partial(LinGapE, bound=FixedDesign())}, [soare(3, 0.3)], seeds=1)
     with pytest.raises(InvalidBound) as caught:
         study.run(jobs=1)
-    assert caught.value.__notes__ == ["This was odd on soare(3, 0.3) with seed 0."]
+    assert caught.value.__notes__ == ["This was 'odd' on 'soare(3, 0.3)' with seed 0."]
 
 
 class TestSpecs:
@@ -511,3 +545,39 @@ def test_the_example_in_the_help_is_a_study(tmp_path):
     (tmp_path / "arms.csv").write_text("1,0,0\n0,1,0\n0,0,1\n")
     (tmp_path / "study.toml").write_text(simulate.help.split("\b")[1].split("\n\n")[0])
     assert len(read_study(tmp_path / "study.toml")) == 2 * 2 * 20
+
+
+class TestClock:
+    """How long will it take? From runs alone, not from compiling and from starting processes."""
+
+    def row(self, explorer, instance, seed, seconds):
+        return Row(explorer, instance, seed, 0, True, 600, (600,), "settled", seconds)
+
+    def test_left_follows_from_like_runs(self, monkeypatch):
+        now = iter(range(0, 10_000, 1000))  # time that passes otherwise counts for nothing
+        monkeypatch.setattr("time.perf_counter", lambda: next(now))
+        tasks = [(e, f"draw {k}", 0) for e in ("a", "b") for k in range(10)]
+        clock = Clock(20, [], tasks, workers=2)
+        first = clock.tick(self.row("a", "draw 0", 0, 3.0))
+        assert first.left == (9 + 10) * 3.0 / 2
+        second = clock.tick(self.row("b", "draw 0", 0, 1.0))
+        assert second.left == (9 * 3.0 + 9 * 1.0) / 2
+        assert second.speed == 2 * 1200 / 4.0
+        assert str(second) == "2/20 runs, 600 rounds a second, about 18 s left"
+
+    def test_a_run_does_not_count_its_compiling(self, monkeypatch):
+        """The compiler is said to take 1000 s, more than any run here."""
+        event = pytest.importorskip("numba.core.event")
+        from lingape.kernels.lane import Lane
+
+        advance, now = Lane.advance, itertools.count(0, 1000)
+
+        def compiling(*args):
+            with event.trigger_event("numba:compiler_lock"):
+                pass
+            advance(*args)
+
+        monkeypatch.setattr(Lane, "advance", compiling)
+        monkeypatch.setattr(event, "timer", lambda: next(now))
+        (row,) = Study(["lingape"], ["canonical(3, 1.0)"], seeds=1).run(jobs=1).rows
+        assert row.seconds == 0.0

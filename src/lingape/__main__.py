@@ -1,5 +1,18 @@
-"""Let `python -m lingape` do what `lingape` does."""
+"""The start of `lingape`, and of `python -m lingape`."""
 
-from .cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is being loaded ends it with a word."""
+    try:
+        from .cli import main
+
+        main()
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped.\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

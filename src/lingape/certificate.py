@@ -5,6 +5,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .printable import printable
+
 UPWARD = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
 
 
@@ -36,10 +38,14 @@ class Certificate:
         """Whether there is a proof behind it: if not, nothing is guaranteed."""
         return not self.caveat
 
+    @property
+    def _shown(self) -> str:
+        return printable(self.name)
+
     def __str__(self) -> str:
         if not self.proven:
             return (
-                f"{self.name} looks best after {counted(self.pulls)}, but there is NO GUARANTEE: "
+                f"{self._shown} looks best after {counted(self.pulls)}, but there is NO GUARANTEE: "
                 f"{self.caveat}"
             )
         if not math.isfinite(self.gap_bound):
@@ -55,21 +61,23 @@ class Certificate:
             return (
                 f"{'Settled' if self.settled else 'Not settled'} after {pulls}: no other "
                 f"{self.noun} is more than {upward(self.gap_bound)} better than any of "
-                f"{self.name}, {confidence}; asked for was ε = {self.epsilon:g}."
+                f"{self._shown}, {confidence}; asked for was ε = {self.epsilon:g}."
             )
         if self.settled:
             return f"Settled. {self._comparison()}, {confidence} ({pulls})."
         return (
             f"Not settled after {pulls}. So far the best {self.noun} is at most "
-            f"{upward(self.gap_bound)} better than {self.name}, {confidence}; to stop, that has "
+            f"{upward(self.gap_bound)} better than {self._shown}, {confidence}; to stop, that has "
             f"to fall to ε = {self.epsilon:g}."
         )
 
     def _comparison(self) -> str:
         """Return how the best compares with the one that was found."""
         if self.gap_bound == 0:
-            return f"No {self.noun} is better than {self.name}"
-        return f"The best {self.noun} is at most {upward(self.gap_bound)} better than {self.name}"
+            return f"No {self.noun} is better than {self._shown}"
+        return (
+            f"The best {self.noun} is at most {upward(self.gap_bound)} better than {self._shown}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data; an infinite gap bound becomes None."""

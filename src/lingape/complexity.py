@@ -78,13 +78,20 @@ def characteristic_time(
     The best arm x* and its rivals x_i are answers; the design p is on arms that can be pulled.
     """
     best, delta = gaps(problem, theta)
+    if not SMALLEST <= problem.noise_scale / float(delta[best]) <= LARGEST:
+        raise InvalidArgument(
+            f"noise_scale (R) and the smallest gap, {delta[best]:g}, are too far apart in size to "
+            f"compute with; got {problem.noise_scale:g}. Are both in the same units?"
+        )
     rivals = _rivals(problem, best)
     directions = problem.arms[best] - problem.arms[rivals]
     pulled = problem.arms[problem.can_pull]
-    design = xy(pulled, directions, gaps=delta[rivals], tolerance=tolerance)
+    # Gaps in a unit of their own size, or their fourth powers overflow; a power of 2 is exact.
+    unit = math.ldexp(1.0, math.frexp(float(delta[best]))[1])
+    design = xy(pulled, directions, gaps=delta[rivals] / unit, tolerance=tolerance)
     allocation = np.zeros(len(problem))
     allocation[problem.can_pull] = design.proportions
-    scale = 2.0 * problem.noise_scale**2
+    scale = 2.0 * (problem.noise_scale / unit) ** 2
     return CharacteristicTime(scale * design.lower_bound, design.gap, allocation)
 
 
@@ -150,11 +157,11 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
     if not 0 < as_float(ridge) <= LARGEST:
         raise InvalidArgument(f"ridge (λ) must be a number above 0; got {ridge!r}.")
     best, delta = gaps(problem, theta)
+    time = characteristic_time(problem, theta)
     mixes = _mixes(problem)
     h = _lingape(problem, delta, mixes)
     rivals = [k for k in range(len(problem)) if problem.twins[k] != problem.twins[best]]
     ratios = [_mix(mixes, best, k).rho / delta[k] ** 2 for k in rivals]
-    time = characteristic_time(problem, theta)
     return Complexity(
         best=best,
         gaps=delta,
@@ -206,13 +213,14 @@ def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None
     k, d = len(problem), problem.rank
     r2, s = problem.noise_scale**2, problem.norm_bound
     log = math.log(k**2 / problem.delta)
-    if s is None or ridge > 2 * r2 / s**2 * log:
+    if s is None or ridge * s**2 > 2 * r2 * log:
         return None
     longest = float((problem.arms**2).sum(axis=1).max())  # L²
     n = 8 * h * r2 * log + k
     a = 4 * h * r2 * math.sqrt(d * longest / ridge)
-    m = (a + math.sqrt(a**2 + 4 * n)) / 2
-    return n + 4 * h * r2 * d * math.log1p(m**2 * longest / (ridge * d))
+    m = (a + math.hypot(a, 2 * math.sqrt(n))) / 2
+    growth = np.logaddexp(0.0, 2 * math.log(m) + math.log(longest / (ridge * d)))
+    return n + 4 * h * r2 * d * float(growth)
 
 
 def theorem_2_large_ridge(problem: Problem, h: float, *, ridge: float) -> float | None:

@@ -88,3 +88,16 @@ class MissingData(LingapeError, RuntimeError):
 
 class MissingExtra(LingapeError, ImportError):
     """An optional dependency is needed for this and is not installed."""
+
+
+def in_words(reason: BaseException) -> str:
+    """Return why something could not be read, without the names that Python has for it.
+
+    >>> in_words(KeyError("counts")), in_words(ValueError("3 is not a text."))
+    ("'counts' is missing", '3 is not a text')
+    """
+    if isinstance(reason, KeyError):
+        return f"{reason} is missing"
+    if isinstance(reason, TypeError | AttributeError | IndexError):
+        return "a part of it is missing or of another kind"
+    return str(reason).rstrip(".") or "no reason is given"

@@ -10,7 +10,7 @@ import numpy as np
 from .arrays import FloatArray
 from .environments import Instance
 from .errors import InvalidArgument
-from .problem import Problem, as_float
+from .problem import LARGEST, SMALLEST, Problem, as_float
 from .study import Builder, Row, Study
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -58,13 +58,15 @@ class Forecast:
         )
 
 
-def from_prior(problem: Problem, *, scale: float, draws: int, seed: int = 0) -> list[Instance]:
+def from_prior(
+    problem: Problem, *, prior_scale: float, draws: int, seed: int = 0
+) -> list[Instance]:
     """Return instances whose θ are drawn from a Gaussian prior with this standard deviation.
 
-    scale: of each weight. Half the size that you would be surprised to see exceeded is a fair
-        guess.
+    prior_scale: of each weight. Half the size that you would be surprised to see exceeded is a
+        fair guess.
     """
-    size = _positive("scale", scale)
+    size = _positive("prior_scale", prior_scale)
     rng = np.random.default_rng(seed)
     thetas = size * rng.standard_normal((draws, problem.arms.shape[1]))
     return [_supposed(problem, theta, k) for k, theta in enumerate(thetas)]
@@ -128,6 +130,8 @@ def _lead(problem: Problem, theta: FloatArray) -> float:
 
 def _positive(name: str, value: float) -> float:
     number = as_float(value)
-    if not (0 < number < math.inf):
-        raise InvalidArgument(f"{name} must be a finite number above 0; got {value!r}.")
+    if not SMALLEST <= number <= LARGEST:
+        raise InvalidArgument(
+            f"{name} must be a number above 0, from {SMALLEST:g} to {LARGEST:g}; got {value!r}."
+        )
     return number

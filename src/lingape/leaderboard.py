@@ -235,7 +235,7 @@ class Board:
         """Write the page, the rows and the figure into a folder; return the files."""
         from . import plots
 
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         page, table = folder / "leaderboard.md", folder / "leaderboard.csv"
         page.write_text(self.markdown(command), encoding="utf-8")
         with table.open("w", newline="", encoding="utf-8") as file:

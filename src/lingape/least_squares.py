@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
-from .errors import IllConditioned, InvalidState
+from .errors import IllConditioned, InvalidState, in_words
 from .problem import first_alike
 
 # Up to this many multiplications a round, all gaps are recomputed directly; above, only those
@@ -385,7 +385,7 @@ def _array(state: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
         array = np.array(state[name], dtype=np.float64)
     except (KeyError, TypeError, ValueError, OverflowError) as reason:
         raise InvalidState(
-            f"The saved state has no usable {name!r} ({reason!r}). {_WAY_OUT}"
+            f"The saved state has no usable {name!r} ({in_words(reason)}). {_WAY_OUT}"
         ) from None
     if array.shape != shape or not np.isfinite(array).all():
         raise InvalidState(

@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .errors import InvalidArgument, InvalidArm, InvalidProblem
+from .printable import encodable
 from .ties import first_max
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 # Squares of features are summed, so features outside this range would over- or underflow.
 LARGEST, SMALLEST = 1e100, 1e-100  # also of rewards and settings
+LEAST_DELTA = 1e-300  # 1/δ is computed
 # A direction this much thinner than the widest one is lost in rounding when it is squared.
 THINNEST = 1e-10
 
@@ -344,7 +346,7 @@ def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
     if size == 0:
         raise InvalidProblem(
             "Features must not all be zero: every arm would pay 0 whatever θ is. "
-            "With no features to go by, use one indicator per arm (numpy.eye(K))."
+            "With no features to go by, use one feature per arm, 1 for it and 0 for the others."
         )
     if not SMALLEST <= size <= LARGEST:
         raise InvalidProblem(
@@ -375,17 +377,18 @@ def as_float(value: Any) -> float:
 
 _ADVICE = {
     "noise_scale": "Use the noise's standard deviation, or half the range of bounded rewards.",
-    "norm_bound": "Use an upper bound on the length of θ, or leave it out: Mixture needs none.",
+    "norm_bound": "Use an upper bound on the length of θ, or leave it out: Mixture() needs none.",
     "epsilon": "Use 0 to ask for the best arm itself, more to accept one that close to it.",
 }
 
 
 def _checked_delta(delta: Any) -> float:
     number = as_float(delta)
-    if not 0 < number < 1:
+    if not LEAST_DELTA <= number < 1:
         raise InvalidProblem(
-            f"delta (δ) must lie strictly between 0 and 1; got {_glimpse(delta)}. It is the "
-            "chance of a wrong answer: 0.05 asks for 95 % confidence."
+            f"delta (δ) must lie strictly between 0 and 1, and be at least {LEAST_DELTA:g}; got "
+            f"{_glimpse(delta)}. It is the chance of a wrong answer: 0.05 asks for 95 % "
+            "confidence."
         )
     return number
 
@@ -422,6 +425,11 @@ def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] |
         raise InvalidProblem(
             f"There must be one name per arm, {count}; got {len(checked)}. "
             "Leave names out to number the arms."
+        )
+    if (broken := next((name for name in checked if not encodable(name)), None)) is not None:
+        raise InvalidProblem(
+            f"Names must be texts that can be written down; {broken!r} has half of a character in "
+            "it, as bytes have that are not UTF-8."
         )
     if len(set(checked)) < count:
         twice = next(name for name in checked if checked.count(name) > 1)

@@ -204,6 +204,18 @@ def _fits(
     except TypeError as reason:
         names = [name for name in signature.parameters if name not in ("problem", *given)]
         raise InvalidArgument(
-            f"{text!r} does not fit: {str(reason).split('() ')[-1]}. Its settings are "
+            f"{text!r} does not fit: {_misfit(str(reason))}. Its settings are "
             f"{', '.join(names) or 'none'}."
         ) from reason
+
+
+def _misfit(reason: str) -> str:
+    """Return in words what inspect says of arguments that do not bind."""
+    for ours, theirs in {
+        "there is no setting": "got an unexpected keyword argument",
+        "it needs": "missing a required argument:",
+        "there are too many values": "too many positional arguments",
+        "given twice is": "multiple values for argument",
+    }.items():
+        reason = reason.replace(theirs, ours)
+    return reason

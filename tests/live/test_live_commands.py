@@ -117,7 +117,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "ttl must be" in call("ask", "--ttl", "soon", code=1)
     assert "Which experiment" in invoke("verify", url, code=2)
     assert "cannot be used" in invoke("verify", "nowhere.jsonl", code=1)
-    assert "must say which arm" in call("run", "--reward-cmd", "true", code=1)
+    assert "{names} stands for nothing" in call("run", "--reward-cmd", "x {names}", code=1)
 
 
 def test_what_may_work_later_has_an_exit_code_of_its_own(arms, url, tmp_path, monkeypatch):
@@ -137,6 +137,14 @@ def test_workers_that_run_a_command(place, arms):
     again = invoke("run", place, "ads", "--reward-cmd", command, "--ttl", "never", "--json")
     assert json.loads(again)["settled"]
     assert "0 voided" in invoke("status", place, "ads")
+
+
+def test_a_script_may_look_at_the_environment(arms, url, tmp_path):
+    invoke("new", url, "ads", arms, "--noise-scale", 0.1)
+    script = tmp_path / "measure.sh"
+    script.write_text('test "$LINGAPE_NAME$LINGAPE_ARM" = blue1; echo $((1 - $?))')
+    told = invoke("run", url, "ads", "--reward-cmd", f"sh '{script}'")
+    assert BEST in told and "has to look at LINGAPE_ARM" in told
 
 
 def test_commands_that_fail_void_their_tickets(arms, url):

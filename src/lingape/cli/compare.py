@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json, jobs, numbers, simulated_rewards
-from .showing import live_line
+from .options import as_json, jobs, new_file, numbers, simulated_rewards
+from .showing import STARTING, live_line, say
+from .stopping import INTERRUPTED
 
 if TYPE_CHECKING:
     from ..study import Results, Study
 
-out = click.option(
-    "--out", type=click.Path(dir_okay=False), help="Write each row to this file, as JSON lines."
-)
+out = click.option("--out", type=new_file, help="Write each row to this file, as JSON lines.")
 resume = click.option("--resume", is_flag=True, help="Go on with the rows that --out has.")
 plot = click.option(
-    "--plot",
-    type=click.Path(dir_okay=False),
-    help="Draw the stopping times: as NAME.png and NAME.svg.",
+    "--plot", type=new_file, help="Draw the stopping times: as NAME.png and NAME.svg."
 )
 
 
@@ -153,7 +150,7 @@ def conduct(
         raise click.UsageError("--resume needs --out: the file to go on with.")
     done = 0
     try:
-        with live_line("starting", quiet=json) as show:
+        with live_line(STARTING, quiet=json) as show:
 
             def progress(tally: Any) -> None:
                 nonlocal done
@@ -164,8 +161,8 @@ def conduct(
             results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     except KeyboardInterrupt:
         kept = "" if out is None else f" Their rows are in {out}; --resume goes on with them."
-        click.echo(f"Stopped after {done} of {len(study)} runs.{kept}", err=True)
-        sys.exit(130)
+        say(f"Stopped after {done} of {len(study)} runs.{kept}", err=True)
+        sys.exit(INTERRUPTED)
     if json:
         click.echo(
             jsonlib.dumps(
@@ -177,9 +174,9 @@ def conduct(
             )
         )
     else:
-        click.echo(results.table())
+        say(results.table())
         if out is not None:
-            click.echo(f"\nRows: {out}")
+            say(f"\nRows: {out}")
     if plot is not None:
         draw(results, plot, quiet=json)
 
@@ -191,4 +188,4 @@ def draw(results: "Results", path: str, *, quiet: bool) -> None:
     figure = plots.stopping_times(results.rows, lower_bounds=results.lower_bounds)
     for written in plots.save(figure, path):
         if not quiet:
-            click.echo(f"Plot: {written}")
+            say(f"Plot: {written}")

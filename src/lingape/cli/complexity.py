@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from ..printable import printable
 from .options import as_json, numbers, simulated_rewards
+from .showing import say
 
 
 @click.command()
@@ -50,7 +52,7 @@ def complexity(
     if json:
         click.echo(jsonlib.dumps(found.to_dict(), indent=2))
         return
-    click.echo(_complexity_table(problem, found))
+    say(_complexity_table(problem, found))
 
 
 def _complexity_table(problem: Any, found: Any) -> str:
@@ -59,7 +61,7 @@ def _complexity_table(problem: Any, found: Any) -> str:
 
     time = found.characteristic
     rows = [
-        ("best arm", problem.name(found.best)),
+        ("best arm", printable(problem.name(found.best))),
         ("smallest gap", f"{found.gaps.min():.4g}"),
         (f"H_ε of LinGapE, ε = {problem.epsilon:g}", f"{found.lingape:,.4g}"),
         ("H_oracle", f"{found.oracle:,.4g}"),
@@ -79,7 +81,7 @@ def _complexity_table(problem: Any, found: Any) -> str:
     lines += ["", "best proportions of pulls for one who knows θ:"]
     order = (-time.allocation).argsort()[:10]
     lines += [
-        f"  {problem.name(int(k))}: {time.allocation[k]:.3f}"
+        f"  {printable(problem.name(int(k)))}: {time.allocation[k]:.3f}"
         for k in order
         if time.allocation[k] >= 5e-4
     ]

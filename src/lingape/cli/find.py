@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json, real_rewards, rewards_from
+from ..printable import printable
+from .options import ARM_IS_IN_ENVIRONMENT, as_json, new_file, real_rewards, rewards_from
+from .showing import say
 from .stopping import FAILED, LIMIT, requests_to_stop
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ SHOWN = 20  # arms in the table of pulls
 @click.option(
     "--log",
     "log_path",
-    type=click.Path(dir_okay=False),
+    type=new_file,
     help="Where rewards are kept.  [default: name of ARMS + .find.jsonl, in this folder]",
 )
 @click.option("--resume", is_flag=True, help="Go on with the log, if there is one.")
@@ -90,12 +92,19 @@ def find(
     In CMD, {arm} stands for the arm's number (from 0), {name} for its name, {features} for its
     features separated by spaces; each comes as one word, quoted. CMD also finds them in its
     environment as LINGAPE_ARM, LINGAPE_NAME and LINGAPE_FEATURES, and the number of the pull as
-    LINGAPE_PULL. It has failed if it exits with another status than 0, prints no finite number
-    last, or takes too long. Whether it fails must not depend on the reward: where an arm can go
-    wrong, print its worst value.
+    LINGAPE_PULL, so it need not have any of the three. It has failed if it exits with another
+    status than 0, prints no finite number last, or takes too long. Whether it fails must not
+    depend on the reward: where an arm can go wrong, print its worst value.
+
+    A name is a word to the shell that runs CMD, and to no other: ssh host ./measure {name}, eval
+    and sh -c have a second shell read it as code. There use {arm}, which is a number, or let a
+    script look at LINGAPE_NAME.
 
     Every reward is on disk in the log before it counts, so a search may be killed at any time and
-    go on with --resume. Ctrl-C finishes the pull under way and stops, a second one kills it.
+    go on with --resume. Ctrl-C finishes the pull under way and stops, a second one kills it. Each
+    line of the log ends with the hash of all up to it: --resume refuses a log in which a line was
+    changed, lost or put in, by accident or by hand. It does not notice lines cut off at the end,
+    nor an edit by somebody who computes the hashes anew.
 
     Exit codes: 0 settled, 3 stopped at --max-pulls, 4 the command failed, 130 Ctrl-C (143 SIGTERM,
     129 SIGHUP), 1 the arms or the log were refused, 2 bad options.
@@ -139,26 +148,33 @@ def find(
     if json:
         click.echo(jsonlib.dumps(_as_data(outcome, log), indent=2))
     else:
-        click.echo(_table(log))
+        say(_table(log))
     if closing:
-        click.echo(closing, err=True)
+        say(closing, err=True)
     ctx.exit(code)
 
 
 def _title(log: "TrialLog", arm: int) -> str:
     problem = log.setup.explorer.problem
     number = "" if problem.names is None else f" (arm {arm})"
-    return f"Pull {log.pulls + 1} of {problem.name(arm)}{number}"
+    return f"Pull {log.pulls + 1} of {printable(problem.name(arm))}{number}"
 
 
 def _opening(log: "TrialLog", resume: bool) -> Iterator[str]:
-    """Say what was found in the log."""
+    """Say what is worth knowing before the first pull, and what was found in the log."""
+    if not log.setup.command.mentions_arm:
+        yield ARM_IS_IN_ENVIRONMENT
     if log.torn:
         yield f"The last line of {log.path} was not whole and has been cut off."
     if log.pulls or log.under_way is not None:
         yield f"Going on with {log.path}; rewards in it: {log.pulls}."
     elif resume:
         yield f"There are no rewards in {log.path} yet: starting from the beginning."
+    if not log.chained:
+        yield (
+            f"{log.path} was begun by an earlier version and has no hashes: a line that was "
+            "changed since cannot be told."
+        )
     if log.changed:
         yield "The command is another than before; the log says so too."
     if log.under_way is not None:
@@ -217,11 +233,12 @@ def _as_data(outcome: "Outcome", log: "TrialLog") -> dict[str, Any]:
 
 def _table(log: "TrialLog") -> str:
     explorer = log.setup.explorer
-    counts, name = explorer.counts, explorer.problem.name
+    counts = explorer.counts
     order = [int(k) for k in (-counts).argsort(kind="stable")]
-    width = max(len(name(k)) for k in order[:SHOWN])
+    names = [printable(explorer.problem.name(k)) for k in order[:SHOWN]]
+    width = max(map(len, names))
     lines = [str(explorer.certificate()), "", "Pulls of each arm, most first:"]
-    lines += [f"  {name(k):<{width}}  {counts[k]:>9,}" for k in order[:SHOWN]]
+    lines += [f"  {name:<{width}}  {counts[k]:>9,}" for name, k in zip(names, order, strict=False)]
     if len(order) > SHOWN:
         rest = order[SHOWN:]
         lines.append(f"  and {len(rest):,} arms more with {counts[rest].sum():,} pulls")
@@ -230,7 +247,11 @@ def _table(log: "TrialLog") -> str:
 
 def _status(explorer: "Explorer", arm: int) -> str:
     """Return one line on how far the search has come."""
-    name, contest = explorer.problem.name, getattr(explorer, "contest", None)
+    contest = getattr(explorer, "contest", None)
+
+    def name(arm: int) -> str:
+        return printable(explorer.problem.name(arm))
+
     line = f"{int(explorer.counts.sum()):>6,} pulls"
     if contest is not None:
         line += f"  {name(contest.leader)} leads {name(contest.rival)}, B(t) = "
@@ -246,7 +267,7 @@ def _display(
     explorer = log.setup.explorer
 
     def note(sentence: str) -> None:
-        click.echo(sentence, err=True)
+        say(sentence, err=True)
 
     last = -1
 
@@ -269,5 +290,5 @@ def _display(
     with console.status("starting") as line:
         yield (
             lambda arm: line.update(Text(_status(explorer, arm))),
-            lambda sentence: console.print(Text(sentence)),
+            lambda sentence: console.print(Text(printable(sentence))),
         )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from .options import as_json, jobs
-from .showing import live_line
+from .options import as_json, jobs, new_folder
+from .showing import STARTING, live_line, say
+from .stopping import INTERRUPTED
 
 
 @click.command()
@@ -24,10 +25,10 @@ from .showing import live_line
 @click.option("--no-data", is_flag=True, help="Leave out MovieLens, which pip downloads.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False),
+    type=new_folder,
     default="leaderboard",
     show_default=True,
-    help="The folder to write to.",
+    help="The folder to write to; it is made if need be.",
 )
 @as_json
 def leaderboard(
@@ -38,7 +39,7 @@ def leaderboard(
     from ..paper.movielens import load_movielens
 
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
-    with live_line("starting", quiet=json) as show:
+    with live_line(STARTING, quiet=json) as show:
         options = Options(
             seeds=min(10, seeds) if quick else seeds,
             max_pulls=min(100_000, max_pulls) if quick else max_pulls,
@@ -50,13 +51,13 @@ def leaderboard(
         try:
             board = compare(options)
         except KeyboardInterrupt:
-            click.echo("Stopped; nothing was written.", err=True)
-            sys.exit(130)
+            say("Stopped; nothing was written.", err=True)
+            sys.exit(INTERRUPTED)
     given = (" --quick" if quick else "") + (" --no-data" if no_data else "")
     command = f"lingape leaderboard --seeds {seeds} --max-pulls {max_pulls}{given}"
     files = board.write(Path(out), command)
     if json:
         click.echo(jsonlib.dumps(board.to_dict() | {"files": [str(f) for f in files]}, indent=1))
         return
-    click.echo("\n".join(board.markdown(command).split("## Reading")[1].strip().splitlines()))
-    click.echo(f"Page: {files[0]}")
+    say("\n".join(board.markdown(command).split("## Reading")[1].strip().splitlines()))
+    say(f"Page: {files[0]}")

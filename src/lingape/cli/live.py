@@ -1,13 +1,15 @@
 """lingape live: an experiment in a database, driven from the shell."""
 
-import json as jsonlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json, real_rewards, rewards_from, time_to_live
+from ..printable import printable
+from .group import Group
+from .options import as_json, new_file, real_rewards, rewards_from, time_to_live
+from .showing import say
 
 if TYPE_CHECKING:
     from ..live import (
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 OVER = 3  # exit code of ask when there is nothing left to pull
 
 
-@click.group()
+@click.group(cls=Group)
 def live() -> None:
     """Experiments in which workers ask for arms and tell rewards.
 
@@ -70,11 +72,6 @@ def _token() -> str | None:
     return os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN") or None
 
 
-def say(what: Any) -> None:
-    """Print a text, or data as JSON."""
-    click.echo(what if isinstance(what, str) else jsonlib.dumps(what, indent=1))
-
-
 def _say_progress(
     experiment: "Experiment | RemoteExperiment",
     progress: "Progress",
@@ -101,6 +98,9 @@ def _say_progress(
     show_default=True,
     help="Who chooses the arms, with settings if need be: 'lingape(start=spanning)'.",
 )
+@click.option(
+    "--norm-bound", type=float, help="S, the most that θ can be long, for bounds that need it."
+)
 @click.option("--seed", default=0, show_default=True, help="Of explorers that draw.")
 @as_json
 def new(
@@ -113,6 +113,7 @@ def new(
     epsilon: float,
     delta: float,
     explorer: str,
+    norm_bound: float | None,
     seed: int,
     json: bool,
 ) -> None:
@@ -127,7 +128,14 @@ def new(
 
     scale = rewards_from(noise_scale, bounded, binary).scale
     names, features = read_arms(arms)
-    problem = Problem(features, names=names, noise_scale=scale, epsilon=epsilon, delta=delta)
+    problem = Problem(
+        features,
+        names=names,
+        noise_scale=scale,
+        norm_bound=norm_bound,
+        epsilon=epsilon,
+        delta=delta,
+    )
     if _remote(url):
         with _client(url) as client:
             client.create(name, problem, explorer=explorer, seed=seed)
@@ -154,9 +162,9 @@ def list_(url: str, json: bool) -> None:
         return
     for one in found:
         state = "settled" if one["settled"] else "running"
-        say(f"{one['name']}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
+        say(f"{printable(str(one['name']))}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
     if not found:
-        click.echo("There are no experiments yet; lingape live new begins one.", err=True)
+        say("There are no experiments yet; lingape live new begins one.", err=True)
 
 
 @live.command()
@@ -179,6 +187,8 @@ def ask(
 ) -> None:
     """Print arms to pull, one a line: ticket, number and name, separated by tabs.
 
+    Line breaks and the like in a name are escaped, as \\n; --json has names as they are.
+
     Exit code 3 says that the question is answered and there is nothing left to pull.
     """
     from ..errors import ExplorationOver
@@ -187,13 +197,13 @@ def ask(
         try:
             tickets = experiment.ask(count, worker=worker, ttl=ttl, key=key)
         except ExplorationOver as over:
-            click.echo(str(over), err=True)
+            say(str(over), err=True)
             ctx.exit(OVER)
     if json:
         say([ticket.to_dict() for ticket in tickets])
         return
     for ticket in tickets:
-        say(f"{ticket.id}\t{ticket.arm}\t{ticket.name}")
+        say(f"{ticket.id}\t{ticket.arm}\t{printable(ticket.name)}")
 
 
 @live.command(context_settings={"ignore_unknown_options": True})  # rewards may be negative
@@ -255,7 +265,7 @@ def certificate(url: str, name: str, json: bool) -> None:
 
 @live.command()
 @place
-@click.argument("path", type=click.Path(dir_okay=False))
+@click.argument("path", type=new_file)
 @as_json
 def export(url: str, name: str, path: str, json: bool) -> None:
     """Write the log to a new file, as JSON lines: for verify, for import, and to keep."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .live import open_experiment, place, say
-from .options import as_json, time_to_live
-from .showing import live_line
+from ..errors import LingapeError
+from ..printable import printable
+from .live import open_experiment, place
+from .options import ARM_IS_IN_ENVIRONMENT, as_json, time_to_live
+from .showing import live_line, say
 from .stopping import FAILED, LIMIT, requests_to_stop
 
 if TYPE_CHECKING:
@@ -62,9 +64,13 @@ def run(
 
     Run it on as many machines as you like against one server or PostgreSQL database, also several
     times on one machine. CMD is as for lingape find: {arm}, {name} and {features} stand for the
-    arm, and the environment has them too; LINGAPE_PULL is a number that no other pull has. A
-    ticket whose command fails is voided. Whether it fails must not depend on the reward: where an
-    arm can go wrong, print its worst value.
+    arm's number, name and features; the environment has them too, as LINGAPE_ARM, LINGAPE_NAME
+    and LINGAPE_FEATURES, and as LINGAPE_PULL a number that no other pull has. A name is a word to
+    the shell that runs CMD, and to no other: ssh host ./measure {name}, eval and sh -c have a
+    second shell read it as code. There use {arm}, or let a script look at LINGAPE_NAME.
+
+    A ticket whose command fails is voided. Whether it fails must not depend on the reward: where
+    an arm can go wrong, print its worst value.
 
     Ctrl-C waits for the commands under way and stops, a second one kills them and voids their
     tickets. If this process is killed, its tickets return to the pool after --ttl.
@@ -80,6 +86,8 @@ def run(
     from ..live.crew import run_crew
 
     command = Command(reward_cmd, timeout)
+    if not command.mentions_arm:
+        say(ARM_IS_IN_ENVIRONMENT, err=True)
     code, closing = 0, ""
     with (
         open_experiment(url, name) as experiment,
@@ -104,11 +112,11 @@ def run(
         code, closing = LIMIT, "Stopped at the limit of pulls."
     say(certificate.to_dict() if json else str(certificate))
     if code:
-        click.echo(f"{closing} All rewards told are safe; run it again to go on.", err=True)
+        say(f"{closing} All rewards told are safe; run it again to go on.", err=True)
     ctx.exit(code)
 
 
-class CommandFailed(Exception):
+class CommandFailed(LingapeError):
     """The command gave no reward."""
 
 
@@ -145,6 +153,6 @@ def _reward(command: "Command", ticket: "Ticket", stop: "Stop") -> float:
     asked = int(ticket.id.partition("-")[0])  # the event that asked for this ticket alone
     result = command.run(Pull(ticket.arm, ticket.name, ticket.features, asked), stop)
     if isinstance(result, Failure):
-        click.echo(f"{ticket.name} failed: the command {result}.", err=True)
+        say(f"{printable(ticket.name)} failed: the command {result}.", err=True)
         raise CommandFailed(f"the command {result}.")
     return result

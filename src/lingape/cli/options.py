@@ -1,5 +1,7 @@
 """What several commands share."""
 
+import math
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,6 +9,24 @@ import click
 if TYPE_CHECKING:
     from ..finding import Rewards
 
+
+class Target(click.Path):
+    """A file or a folder to write. What it lies in has to be there: a slip makes no folders."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = os.fsdecode(super().convert(value, param, ctx))
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            self.fail(f"there is no folder {folder!r}. Make it first, or write elsewhere.")
+        return path
+
+
+ARM_IS_IN_ENVIRONMENT = (
+    "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
+    "LINGAPE_NAME or LINGAPE_FEATURES."
+)
+new_file = Target(dir_okay=False)
+new_folder = Target(file_okay=False)
 as_json = click.option("--json", is_flag=True, help="Print the results as JSON.")
 jobs = click.option(
     "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
@@ -71,9 +91,16 @@ def rewards_from(
 
 def numbers(text: str, option: str) -> list[float]:
     """Return the numbers in a text that separates them by commas."""
+    from ..problem import LARGEST
+
     try:
-        return [float(part) for part in text.split(",")]
+        found = [float(part) for part in text.split(",")]
     except ValueError:
+        found = [math.nan]
+    if not math.hypot(*found) <= LARGEST:
         raise click.BadParameter(
-            f"must be numbers separated by commas; got {text!r}.", param_hint=option
-        ) from None
+            "must be numbers separated by commas, as a vector of length at most "
+            f"{LARGEST:g}; got {text!r}.",
+            param_hint=option,
+        )
+    return found

@@ -2,14 +2,14 @@
 
 import json as jsonlib
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .options import as_json, jobs, simulated_rewards
-from .showing import live_line
+from ..printable import printable
+from .options import as_json, jobs, new_file, simulated_rewards
+from .showing import STARTING, live_line, say
 
 if TYPE_CHECKING:
     from ..forecast import Cost
@@ -34,14 +34,18 @@ if TYPE_CHECKING:
     help="An explorer, such as 'lingape(bound=worst-case)'. May be repeated.",
 )
 @click.option(
-    "--draws", type=click.IntRange(min=1), default=50, show_default=True, help="How many θ."
+    "--draws",
+    type=click.IntRange(1, 100_000),
+    default=50,
+    show_default=True,
+    help="How many θ.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--max-pulls", default=1_000_000, show_default=True, help="The limit of a run.")
 @jobs
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False),
+    type=new_file,
     help="Where to draw, as NAME.png and NAME.svg.  [default: the name of ARMS, with .plan]",
 )
 @as_json
@@ -84,20 +88,16 @@ def plan(
     else:
         assert prior_scale is not None
         supposed = f"the weights in θ are Gaussian with standard deviation {prior_scale:g}"
-        instances = planning.from_prior(problem, scale=prior_scale, draws=draws, seed=seed)
-    try:
-        with live_line("starting", quiet=json) as show:
-            found = planning.forecast(
-                problem,
-                explorers,
-                instances,
-                max_pulls=max_pulls,
-                jobs=jobs,
-                progress=None if show is None else lambda tally: show(str(tally)),
-            )
-    except KeyboardInterrupt:
-        click.echo("Stopped.", err=True)
-        sys.exit(130)
+        instances = planning.from_prior(problem, prior_scale=prior_scale, draws=draws, seed=seed)
+    with live_line(STARTING, quiet=json) as show:
+        found = planning.forecast(
+            problem,
+            explorers,
+            instances,
+            max_pulls=max_pulls,
+            jobs=jobs,
+            progress=None if show is None else lambda tally: show(str(tally)),
+        )
     costs = found.costs()
     files = _draw(found.samples(), plot or Path(arms).stem + ".plan", supposed)
     if json:
@@ -114,25 +114,24 @@ def plan(
             )
         )
         return
-    click.echo(
-        f"If {supposed} (R = {noise_scale:g}, δ = {delta:g}, ε = {epsilon:g}; {draws} draws):\n"
-    )
-    click.echo(_table(costs, max_pulls))
+    say(f"If {supposed} (R = {noise_scale:g}, δ = {delta:g}, ε = {epsilon:g}; {draws} draws):\n")
+    say(_table(costs, max_pulls))
     for file in files:
-        click.echo(f"Plot: {file}")
+        say(f"Plot: {file}")
 
 
 def _table(costs: "list[Cost]", max_pulls: int) -> str:
-    width = max(len("pulls needed"), *(len(cost.explorer) for cost in costs))
+    titles = [printable(cost.explorer) for cost in costs]
+    width = max(len("pulls needed"), *map(len, titles))
     levels = list(costs[0].quantiles)
     heads = [f"{level:.0%} of cases" for level in levels]
     lines = [f"{'pulls needed':<{width}}  " + "  ".join(f"{head:>13}" for head in heads)]
-    for cost in costs:
+    for title, cost in zip(titles, costs, strict=True):
         cells = [
             f"{value:,.0f}" if math.isfinite(value) else f"> {max_pulls:,}"
             for value in cost.quantiles.values()
         ]
-        lines.append(f"{cost.explorer:<{width}}  " + "  ".join(f"{cell:>13}" for cell in cells))
+        lines.append(f"{title:<{width}}  " + "  ".join(f"{cell:>13}" for cell in cells))
     return "\n".join([*lines, ""])
 
 
@@ -156,6 +155,6 @@ def _draw(samples: dict[str, list[float]], path: str, supposed: str) -> list[str
     try:
         figure = plots.distribution(samples, xlabel=f"pulls until settled, if {supposed}")
     except MissingExtra as reason:
-        click.echo(f"No plot: {reason}", err=True)
+        say(f"No plot: {reason}", err=True)
         return []
     return [str(file) for file in plots.save(figure, path)]

@@ -4,11 +4,13 @@ import json as jsonlib
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .options import as_json, jobs
-from .showing import live_line
+from .options import as_json, jobs, new_folder
+from .showing import live_line, say
+from .stopping import INTERRUPTED
 
 NAMES = ("table1", "figure1", "figure2", "figure3")
 
@@ -17,7 +19,7 @@ NAMES = ("table1", "figure1", "figure2", "figure3")
 @click.argument("name", type=click.Choice([*NAMES, "all"]))
 @click.option(
     "--repeats",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 100_000),
     default=10,
     show_default=True,
     help="Runs of each kind; the paper has ten.",
@@ -33,10 +35,10 @@ NAMES = ("table1", "figure1", "figure2", "figure3")
 @click.option("--synthetic", is_flag=True, help="Make up a log for figure3: needs no network.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False),
+    type=new_folder,
     default="reproduction",
     show_default=True,
-    help="The folder to write to.",
+    help="The folder to write to; it is made if need be.",
 )
 @as_json
 def reproduce(
@@ -59,7 +61,7 @@ def reproduce(
     if r6a and synthetic:
         raise click.UsageError("--r6a and --synthetic: say which of the two to use.")
     logs = (_made_up(Path(out)),) if synthetic else tuple(map(Path, r6a))
-    pages = []
+    pages: list[dict[str, Any]] = []
     for wanted in NAMES if name == "all" else (name,):
         begun = time.perf_counter()
         with live_line(f"{wanted}: starting", quiet=json) as show:
@@ -74,18 +76,20 @@ def reproduce(
             try:
                 page = EXPERIMENTS[wanted](options)
             except KeyboardInterrupt:
-                click.echo(f"Stopped in {wanted}; what was finished is in {out}.", err=True)
-                sys.exit(130)
+                done = ", ".join(page["name"] for page in pages)
+                kept = f"{done} in {out}" if pages else "nothing"
+                say(f"Stopped in {wanted}. Written before that: {kept}.", err=True)
+                sys.exit(INTERRUPTED)
         given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
         given += "".join(f" --r6a {Path(log).name}" for log in r6a)
         command = f"lingape reproduce {wanted} --repeats {repeats}{given}"
         files = page.write(Path(out), command)
         pages.append(page.to_dict() | {"files": [str(file) for file in files]})
         if not json:
-            click.echo(f"\n{page.title}  ({time.perf_counter() - begun:.0f} s)")
+            say(f"\n{page.title}  ({time.perf_counter() - begun:.0f} s)")
             for claim in page.claims:
-                click.echo(f"- {claim.says}: {claim.verdict.upper()}; {claim.by}")
-            click.echo(f"Page: {files[0]}")
+                say(f"- {claim.says}: {claim.verdict.upper()}; {claim.by}")
+            say(f"Page: {files[0]}")
     if json:
         click.echo(jsonlib.dumps(pages, indent=2))
 
@@ -94,7 +98,7 @@ def _made_up(folder: Path) -> Path:
     """Write a log in R6A's format, with made-up visits."""
     from ..paper.r6a import write_synthetic_r6a
 
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     path = folder / "synthetic-r6a.gz"
     write_synthetic_r6a(path, lines=100_000, seed=0)
     return path

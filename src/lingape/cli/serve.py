@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import as_json
+from .showing import say
 
 if TYPE_CHECKING:
     from ..live.serving import Service
@@ -84,7 +85,7 @@ def serve(
     )
 
     def ready(url: str) -> None:
-        click.echo(jsonlib.dumps({"url": url}) if json else _welcome(url, service))
+        say(jsonlib.dumps({"url": url}) if json else _welcome(url, service))
 
     serve(service, ready=ready)
 

@@ -1,11 +1,25 @@
-"""Progress displays: a live line on a terminal, else a line now and then."""
+"""What commands print: texts that are safe for a terminal, and how far they have come."""
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
+
+from ..printable import printable
+
+LAYOUT = "\n\t"  # what our own texts have; names and the like in them are escaped before
+
+STARTING = "starting (the first runs compile, which may take minutes)"
+
+
+def say(what: Any, *, err: bool = False) -> None:
+    """Print a text, without anything in it that a terminal would obey, or data as JSON."""
+    text = printable(what, keep=LAYOUT) if isinstance(what, str) else json.dumps(what, indent=1)
+    click.echo(text, err=err)
 
 
 @contextmanager
@@ -20,6 +34,7 @@ def live_line(start: str, *, quiet: bool = False) -> Iterator[Callable[[str], No
         return
     try:
         from rich.console import Console
+        from rich.text import Text  # not markup: names may have brackets
     except ImportError:
         console = None
     else:
@@ -28,7 +43,7 @@ def live_line(start: str, *, quiet: bool = False) -> Iterator[Callable[[str], No
         yield _now_and_then()
         return
     with console.status(start) as line:
-        yield lambda text: line.update(text)
+        yield lambda text: line.update(Text(printable(text)))
 
 
 def _now_and_then(every: float = 10.0) -> Callable[[str], None]:
@@ -37,7 +52,7 @@ def _now_and_then(every: float = 10.0) -> Callable[[str], None]:
     def show(text: str) -> None:
         nonlocal last
         if (now := time.monotonic()) - last >= every:
-            click.echo(text, file=sys.stderr)
+            click.echo(printable(text), file=sys.stderr)
             last = now
 
     return show

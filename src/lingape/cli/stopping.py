@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..finding import Stop
 
 LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
+INTERRUPTED = 128 + signal.SIGINT
 
 
 @contextmanager

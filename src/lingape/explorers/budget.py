@@ -25,8 +25,10 @@ from ..errors import (
     InvalidBound,
     InvalidState,
     MissingExtra,
+    in_words,
 )
 from ..least_squares import SPANNING
+from ..printable import printable
 from ..problem import Problem
 from .skeleton import GapExplorer
 
@@ -44,7 +46,7 @@ class BudgetCertificate(Certificate):
             else f"{self.pulls} of {self.budget} pulls are spent"
         )
         if not math.isfinite(self.gap_bound):
-            return f"{spent} and nothing is proven; {self.name} looks best."
+            return f"{spent} and nothing is proven; {name} looks best."
         asked = (
             "." if self.settled else f"; asked for was ε = {self.epsilon:g}, which is not proven."
         )
@@ -183,7 +185,7 @@ class BudgetExplorer(GapExplorer):
             again = self._certified(arm, gap_bound, self.budget)
         except (KeyError, TypeError, ValueError) as reason:
             raise InvalidState(
-                f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."
+                f"The saved verdict is damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
         if not gap_bound >= 0 or self.left or again.to_dict() != verdict:
             raise InvalidState(

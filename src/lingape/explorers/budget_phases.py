@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..designs import g_optimal, rounded
-from ..errors import InvalidState
+from ..errors import InvalidState, in_words
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER, first_max
@@ -143,7 +143,7 @@ class PhasedBudgetExplorer(BudgetExplorer):
             fine = before.shape == sums.shape == shape and bool(np.isfinite(sums).all())
         except (KeyError, TypeError, ValueError, OverflowError) as reason:
             raise InvalidState(
-                f"The saved phases are damaged: {reason!r}. Restore an undamaged copy."
+                f"The saved phases are damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
         past = sum(end <= self.estimate.pulls for end in self._ends(self.budget))
         started = self._ends(self.budget)[past - 1] if past else 0

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..certificate import Certificate
-from ..errors import InvalidBound, InvalidState
+from ..errors import InvalidBound, InvalidState, in_words
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import PULL, first_max
@@ -135,7 +135,7 @@ class PhasedExplorer(PlannedExplorer):
             self._rejoin(np.array(history[-1], dtype=np.int64), state)
         except (KeyError, TypeError, ValueError, OverflowError) as reason:
             raise InvalidState(
-                f"The saved phases are damaged: {reason!r}. Restore an undamaged copy."
+                f"The saved phases are damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
         self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise_scale)
         if (self.estimate.counts > told).any():

@@ -21,6 +21,7 @@ from ..errors import (
     InvalidReward,
     InvalidState,
     LingapeError,
+    in_words,
 )
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, Problem, as_float
@@ -480,7 +481,7 @@ class GapExplorer(ABC):
             if isinstance(reason, InvalidState):
                 raise
             raise InvalidState(
-                f"The saved state is damaged: {reason!r}. Restore an undamaged copy."
+                f"The saved state is damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
         explorer._restore(state)
         if verdict is not None:
@@ -496,7 +497,7 @@ class GapExplorer(ABC):
             self._recall(state.get("memory", {}))
         except (KeyError, TypeError, ValueError) as reason:
             raise InvalidState(
-                f"What was saved beside the estimate is damaged: {reason!r}. Restore an "
+                f"What was saved beside the estimate is damaged: {in_words(reason)}. Restore an "
                 "undamaged copy."
             ) from reason
         self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise_scale)
@@ -512,7 +513,7 @@ class GapExplorer(ABC):
             again = self._certificate(found, float(margin), pulls, settled=True)
         except (KeyError, TypeError, ValueError) as reason:
             raise InvalidState(
-                f"The saved verdict is damaged: {reason!r}. Restore an undamaged copy."
+                f"The saved verdict is damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
         if not fine or again.to_dict() != verdict:
             raise InvalidState(

@@ -15,6 +15,7 @@ from ..explorers.skeleton import checked_reward
 from ..problem import LARGEST
 
 PLACEHOLDER = re.compile(r"\{(arm|name|features)\}")
+UNKNOWN = re.compile(r"(?<!\$)\{[A-Za-z_]+\}")  # most likely a placeholder misspelt
 QUOTED = re.compile(r"""\\.|('[^']*'|"(?:\\.|[^"\\])*")""", re.S)
 TAIL = 65_536  # bytes at the end of a command's output that are looked at
 SLICE = 0.2  # seconds between looks at the clock and at Stop
@@ -106,7 +107,8 @@ class Command:
 
     template: a shell command. {arm}, {name} and {features} stand for the arm's number, its name
         and its features; other braces are left alone. The environment has LINGAPE_ARM,
-        LINGAPE_NAME, LINGAPE_FEATURES and LINGAPE_PULL, the number of the pull.
+        LINGAPE_NAME, LINGAPE_FEATURES and LINGAPE_PULL, the number of the pull, so that a command
+        need not have placeholders.
     timeout: seconds after which a run is killed and counts as failed.
 
     >>> Command("measure {name} | awk '{print $1}'").shell_text(3)
@@ -119,10 +121,11 @@ class Command:
     def __post_init__(self) -> None:
         if os.name != "posix":
             raise InvalidArgument("Commands are run by a POSIX shell, and this system has none.")
-        if not PLACEHOLDER.search(self.template) and "LINGAPE_" not in self.template:
+        slip = None if self.mentions_arm else UNKNOWN.search(QUOTED.sub("", self.template))
+        if slip is not None:
             raise InvalidArgument(
-                "The command must say which arm to pull, or every arm runs the same; got "
-                f'{self.template!r}. Put {{arm}}, {{name}}, {{features}} or "$LINGAPE_ARM" in it.'
+                f"{slip[0]} stands for nothing; {{arm}}, {{name}} and {{features}} do. Use one of "
+                "them, or quote the braces if the command is to have them as they are."
             )
         for quoted in QUOTED.finditer(self.template):
             inside = PLACEHOLDER.search((quoted[1] or "").replace("{arm}", ""))
@@ -135,11 +138,17 @@ class Command:
         if self.timeout is not None and not self.timeout > 0:
             raise InvalidArgument(f"timeout must be above 0 seconds; got {self.timeout:g}.")
 
+    @property
+    def mentions_arm(self) -> bool:
+        """Whether the command says which arm to pull; else what it runs has to look for it."""
+        return bool(PLACEHOLDER.search(self.template)) or "LINGAPE_" in self.template
+
     def shell_text(self, arm: int) -> str:
         """Return what the shell is given.
 
-        Names and features come as quoted variables, so that no name, whatever it contains, is
-        ever read as shell code.
+        Names and features come as quoted variables, so that this shell reads no name, whatever it
+        contains, as code. A command that hands its words to another shell, as ssh and eval do,
+        has that one read them.
         """
 
         def text(match: re.Match[str]) -> str:

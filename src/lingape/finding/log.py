@@ -1,8 +1,10 @@
 """The log of a search: what was pulled, and what it paid."""
 
 import errno
+import hashlib
 import json
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -10,12 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from ..chain import chained
 from ..errors import InvalidArgument, InvalidState, LingapeError
 from ..explorers import EXPLORERS, Explorer
 from ..problem import Problem
 from .command import Command, Failure, Rewards
 
-FORMAT, VERSION = "lingape find log", 1
+FORMAT, VERSION = "lingape find log", 2
+UNCHAINED = 1  # the version without hashes, which can be read and gone on with
+START = hashlib.sha256(f"{FORMAT}, version {VERSION}".encode()).hexdigest()
+HASHED = re.compile(rb'(.*), "hash": "([0-9a-f]{64})"\}', re.S)
 MARK = f'{{"format": "{FORMAT}"'.encode()  # how every log begins
 # Seconds to wait for the lock: a search killed as it starts a command leaves a child that holds
 # the lock until it becomes that command.
@@ -72,7 +78,8 @@ class TrialLog:
          "outside": y}                                  a reward outside the range, else null
         {"event": "command", "command": ...}            resumed with another command
 
-    A failed or unfinished pull is made again under the same n.
+    A failed or unfinished pull is made again under the same n. A line ends with the hash of all
+    that was written up to it (chain.py), so that one changed by accident or by hand is noticed.
     """
 
     path: Path
@@ -81,6 +88,8 @@ class TrialLog:
     under_way: int | None = None  # the arm of a pull whose end is not in the log
     torn: bool = False  # a last line without its end was cut off
     changed: bool = False  # resumed with another command
+    chained: bool = True  # lines have hashes; those of an earlier version have not
+    _digest: str = field(default=START, repr=False)
     _file: int = field(default=-1, repr=False)
     _size: int = field(default=0, repr=False)
 
@@ -161,18 +170,35 @@ class TrialLog:
             if not isinstance(data, dict):
                 raise self._refusal(place, "is damaged (it must be a JSON object)")
             if place == 1:
+                self._check_version(data)
+            if self.chained:
+                self._check_link(place, line)
+            if place == 1:
                 self._check_header(data)
             else:
                 self._check_event(place, data)
 
-    def _check_header(self, header: dict[str, Any]) -> None:
+    def _check_link(self, place: int, line: bytes) -> None:
+        """Raise unless a line is what was written, after the lines before it."""
+        parts = HASHED.fullmatch(line)
+        written = None if parts is None else (parts[1] + b"}").decode()
+        if parts is None or chained(self._digest, written or "") != parts[2].decode():
+            raise self._refusal(
+                place, "is not what was written, or not all before it is (its hash differs)"
+            )
+        self._digest = parts[2].decode()
+
+    def _check_version(self, header: dict[str, Any]) -> None:
         if header.get("format") != FORMAT:
             raise self._refusal(1, "is not the header of a log of lingape find")
-        if header.get("version") != VERSION:
+        if header.get("version") not in (UNCHAINED, VERSION):
             raise InvalidState(
-                f"This version reads logs of version {VERSION}; {self.path} has "
+                f"This version reads logs of version {UNCHAINED} and {VERSION}; {self.path} has "
                 f"{header.get('version')!r}. Resume with the version of lingape that wrote it."
             )
+        self.chained = header["version"] != UNCHAINED or "hash" in header
+
+    def _check_header(self, header: dict[str, Any]) -> None:
         differences = _differences(header, self.setup.header())
         if differences:
             raise InvalidState(
@@ -250,7 +276,11 @@ class TrialLog:
         self._append({"event": event} | data | {"time": now})
 
     def _append(self, data: dict[str, Any]) -> None:
-        line = json.dumps(data, allow_nan=False).encode() + b"\n"
+        text = json.dumps(data, allow_nan=False)
+        digest = chained(self._digest, text)
+        if self.chained:
+            text = f'{text[:-1]}, "hash": "{digest}"}}'
+        line = text.encode() + b"\n"
         try:
             if os.write(self._file, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -263,7 +293,7 @@ class TrialLog:
                 f"{self.pulls + 1} does not count. The rewards before it are safe; make room "
                 "and go on with --resume."
             ) from reason
-        self._size += len(line)
+        self._size, self._digest = self._size + len(line), digest
 
     def close(self) -> None:
         """Close the file, which lets others have it."""

@@ -44,10 +44,12 @@ class Patience:
     wait: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.retries < 0 or not 0 <= self.wait < float("inf"):
+        if self.retries < 0:
+            raise InvalidArgument(f"retries must be at least 0; got {self.retries}.")
+        if not 0 <= self.wait < float("inf"):
             raise InvalidArgument(
-                "Retries and the seconds to wait must be at least 0; got "
-                f"{self.retries} and {self.wait:g}."
+                "The seconds to wait before another attempt (--retry-wait) must be a finite "
+                f"number, at least 0; got {self.wait:g}."
             )
 
 

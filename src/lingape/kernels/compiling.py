@@ -1,9 +1,11 @@
 """Compile functions with numba where it is installed."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,3 +25,12 @@ def compiled(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile into each caller."""
     return cast(F, numba.njit(inline="always", error_model="numpy")(function))
+
+
+def timed(tell: Callable[[float], object]) -> AbstractContextManager[object]:
+    """Tell at the end how many seconds went into compiling, or loading what was compiled before.
+
+    Not called if none did.
+    """
+    timer: AbstractContextManager[object] = event.install_timer("numba:compiler_lock", tell)
+    return timer

@@ -29,6 +29,7 @@ from ..errors import (
     LingapeError,
     NotFound,
     StorageFailed,
+    in_words,
 )
 from ..problem import Problem
 from .crew import Outcome, run_crew
@@ -74,7 +75,8 @@ class Client:
             )
         if parts.username or parts.password or parts.query or parts.fragment:
             raise InvalidArgument(
-                "A server's URL has no password, query or fragment in it; pass token=... instead."
+                "A server's URL has no password, query or fragment in it. The token is given "
+                "apart: token=... in Python, LINGAPE_WRITE_TOKEN in the shell."
             )
         if token is not None and not (
             isinstance(token, str) and token.isascii() and token.isprintable()
@@ -156,7 +158,7 @@ class Client:
         except (ValueError, KeyError, TypeError, RecursionError) as reason:
             raise StorageFailed(
                 f"{self.base_url} does not answer like a server of lingape {__version__} "
-                f"({type(reason).__name__}: {reason}). Look at its URL and its version."
+                f"({in_words(reason)}). Look at its URL and its version."
             ) from reason
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:

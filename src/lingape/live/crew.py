@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..errors import ExplorationOver, InvalidArgument
+from ..errors import ExplorationOver, InvalidArgument, LingapeError
 from ..explorers.skeleton import checked_reward
 from .replay import LogCertificate
 from .texts import shortened
@@ -126,7 +126,9 @@ class _Crew:
         try:
             reward = checked_reward(self._reward_fn(ticket))
         except Exception as reason:
-            self._experiment.void(ticket.id, shortened(f"{type(reason).__name__}: {reason}"))
+            ours = isinstance(reason, LingapeError)
+            why = str(reason) if ours else f"{type(reason).__name__}: {reason}"
+            self._experiment.void(ticket.id, shortened(why))
             with self._lock:
                 self.failures.append(Failure(ticket, reason))
                 self._in_a_row += 1

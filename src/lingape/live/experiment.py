@@ -128,7 +128,7 @@ class Experiment:
             known = ", ".join(self._store.experiments()) or "none"
             raise NotFound(
                 f"There is no experiment {self.name!r} in {self._store.url}; there are: {known}. "
-                "To begin one, pass create=Problem(...)."
+                "To begin one, pass its problem as create; in the shell, lingape live new."
             )
         if missing and beginning is not None:
             with self._store.transaction(self.name) as log:
@@ -141,7 +141,7 @@ class Experiment:
             raise Conflict(
                 f"There is an experiment {self.name!r} in {self._store.url} already, with another "
                 f"problem, explorer or seed (explorer {created.explorer!r}, seed {created.seed}). "
-                "Open it without create, or begin one under another name."
+                "Go on with that one as it is, or begin one under another name."
             )
         with self._mutex:
             if replay.head.seq - self._loaded >= EVERY:  # the snapshot was of no use
@@ -177,7 +177,7 @@ class Experiment:
         get different arms where that helps.
         worker: who asks, for the log.
         ttl: for how long to count on the rewards, in seconds or as "90s", "30m", "6h", "2d"; None
-            for ever. A reward told later is as welcome.
+            for no deadline. A reward told later is as welcome.
         key: a text of the caller's choice; asking again with the same key gives the same tickets.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:

@@ -17,14 +17,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..printable import printable
 from ..problem import LARGEST, Problem
 from .replay import Tally
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
 WAY_OUT = (
-    "The certificate supposes that they do. What is always right is one feature per arm, "
-    "Problem(numpy.eye(K)), which takes more pulls; features that tell these arms apart may do."
+    "The certificate supposes that they do. What is always right is one feature per arm, 1 for it "
+    "and 0 for the others, which takes more pulls; features that tell these arms apart may do."
 )
 
 
@@ -110,11 +111,12 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
     if noise_p is not None and noise_p < RARE:
         warnings.append(
             f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
-            f"than the stated noise_scale of {r:g}. The certificate supposes that they do not. "
-            "Start again with a larger noise_scale; for rewards in a range, noise_scale_for()."
+            f"than the stated noise scale of {r:g}. The certificate supposes that they do not. "
+            "Begin another experiment with a larger noise scale; for rewards in a range it is "
+            "half of that."
         )
     if linear_p is not None and linear_p < RARE:
-        names = ", ".join(fit.name for fit in arms[:3])
+        names = ", ".join(printable(fit.name) for fit in arms[:3])
         warnings.append(
             "The arms' average rewards do not follow from their features within the stated noise; "
             f"furthest off: {names}. {WAY_OUT}"

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
+from ..chain import chained
 from ..errors import InvalidState, NotFound, StorageFailed
-from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained
+from .store import START, WAY_OUT, Entry, Head, Note, Snapshot
 
 APPLICATION = 0x4C474150  # "LGAP", in the file's header
 VERSION = 1

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
+from ..chain import chained
 from ..errors import InvalidArgument, InvalidState, MissingExtra
 
 START = hashlib.sha256(b"lingape live log, version 1").hexdigest()
@@ -96,11 +97,6 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def chained(digest: str, text: str) -> str:
-    """Return the hash of a log that has hash `digest` after an entry is added."""
-    return hashlib.sha256(digest.encode() + text.encode()).hexdigest()
 
 
 def check_link(before: Head, entry: Entry) -> Head:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..errors import InvalidArgument
+from ..printable import encodable
 
 LONGEST = 200  # letters
 
@@ -14,6 +15,11 @@ def checked_text(name: str, value: Any) -> str | None:
     if not isinstance(value, str) or len(value) > LONGEST:
         raise InvalidArgument(
             f"{name} must be a text of at most {LONGEST} letters; got {shortened(repr(value))}."
+        )
+    if not encodable(value):
+        raise InvalidArgument(
+            f"{name} must be a text that can be written down; {value!r} has half of a character "
+            "in it, as bytes have that are not UTF-8."
         )
     return value
 

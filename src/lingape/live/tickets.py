@@ -54,7 +54,7 @@ def ticket_id(seq: int, place: int) -> str:
 
 
 def checked_ttl(ttl: str | float | None) -> float | None:
-    """Return a time to live in seconds, or None for ever.
+    """Return a time to live in seconds, or None for no deadline.
 
     >>> checked_ttl("6h")
     21600.0
@@ -70,6 +70,6 @@ def checked_ttl(ttl: str | float | None) -> float | None:
     if isinstance(ttl, bool) or not 0 < seconds <= 366 * SECONDS["d"]:
         raise InvalidArgument(
             'ttl must be seconds, or a text such as "90s", "30m", "6h" or "2d", above 0 and at '
-            f"most 366 days, or None for ever; got {ttl!r}."
+            f"most 366 days; for no deadline None, or never in the shell. Got {ttl!r}."
         )
     return seconds

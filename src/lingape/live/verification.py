@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate import Certificate
-from ..errors import InvalidState, LingapeError
+from ..errors import InvalidState, LingapeError, in_words
 from .events import (
     Created,
     Event,
@@ -98,7 +98,9 @@ def _check_verdict(replay: Replay, event: Event | None) -> None:
         nearly = explorer.done or found.gap_bound <= epsilon + slack
         if not nearly or not _agree(event.certificate, found, slack, replay):
             raise damaged(
-                seq, f"its certificate does not follow from the events before, which say: {found}"
+                seq,
+                "its certificate does not follow from the events before, which say: "
+                + str(found).partition("\n")[0],
             )
     elif found is not None and replay.settled is None:
         contest = getattr(explorer, "contest", None)
@@ -135,7 +137,7 @@ def read_export(path: str | Path) -> Iterator[Entry]:
                 digest = data.pop("hash")
             except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as reason:
                 raise InvalidState(
-                    f"Line {place} of {path} is not an event of an exported log ({reason!r}). "
-                    "Export it again, or restore a copy."
+                    f"Line {place} of {path} is not an event of an exported log "
+                    f"({in_words(reason)}). Export it again, or restore a copy."
                 ) from reason
             yield Entry(place, as_text(from_data(data, place=place)), str(digest))

@@ -88,7 +88,7 @@ class Page:
         """Write figure, CSV and page into a folder, and return the files."""
         from .. import plots
 
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         table, page = folder / f"{self.name}.csv", folder / f"{self.name}.md"
         with table.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import InvalidArgument, MissingExtra
+from ..printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +77,6 @@ def save(figure: "Figure", *paths: str | Path) -> list[Path]:
 
     paths: with the ending .png, .svg or .pdf, that file; anything else is a stem, and gets a PNG
         and an SVG. The same figure gives the same bytes, with the same version of matplotlib.
-
-    Folders that do not exist are made.
     """
     if not paths:
         raise InvalidArgument("save needs to know where; pass a path, such as 'figures/margin'.")
@@ -87,7 +86,6 @@ def save(figure: "Figure", *paths: str | Path) -> list[Path]:
         files += [path] if known else [Path(f"{path}{kind}") for kind in (".png", ".svg")]
     with matplotlib_or_raise().rc_context({"svg.hashsalt": "lingape", "svg.fonttype": "path"}):
         for file in files:
-            file.parent.mkdir(parents=True, exist_ok=True)
             kind = file.suffix.lower()
             figure.savefig(file, format=kind[1:], dpi=150, metadata=_METADATA[kind])
     return files
@@ -241,8 +239,8 @@ def _scientific(value: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Keep matplotlib from reading dollars as formulas."""
-    return text.replace("$", r"\$")
+    """Keep matplotlib from reading dollars as formulas, and from drawing what has no shape."""
+    return printable(text, keep="\n").replace("$", r"\$")
 
 
 def short(name: str, most: int = 24) -> str:

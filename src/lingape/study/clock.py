@@ -13,42 +13,62 @@ class Tally(NamedTuple):
     done: int
     total: int
     pulls: int  # in the runs of this session
+    speed: float  # rounds a second, of all processes together
     elapsed: float  # seconds
     left: float  # seconds, estimated
 
     def __str__(self) -> str:
-        speed = self.pulls / max(self.elapsed, 1e-9)
         return (
-            f"{self.done}/{self.total} runs, {speed:,.0f} rounds a second, "
+            f"{self.done}/{self.total} runs, {self.speed:,.0f} rounds a second, "
             f"about {_duration(self.left)} left"
         )
 
 
 class Clock:
-    """Guesses how long the rest takes: as long as the like runs that are done."""
+    """Guesses how long the rest takes: as long as the like runs that are done.
 
-    def __init__(self, total: int, earlier: list[Row], tasks: list[tuple[str, str, int]]) -> None:
-        self._total, self._earlier = total, len(earlier)
+    Rows say how long runs took without compiling, and the time since the start is not used: the
+    first runs wait for processes to start and for the compiler, later ones do not.
+
+    workers: processes side by side.
+    """
+
+    def __init__(
+        self, total: int, earlier: list[Row], tasks: list[tuple[str, str, int]], workers: int
+    ) -> None:
+        self._total, self._earlier, self._workers = total, len(earlier), workers
         self._start = time.perf_counter()
-        self._taken: dict[tuple[str, str], list[float]] = {}
+        self._taken: dict[tuple[str, ...], list[float]] = {}
         for row in earlier:
-            self._taken.setdefault(row.key[:2], []).append(row.seconds)
+            self._note(row)
         self._waiting = Counter((explorer, instance) for explorer, instance, _ in tasks)
         self._pulls, self._done, self._busy = 0, 0, 0.0
 
     def tick(self, row: Row) -> Tally:
         """Count a run that has ended."""
-        cell = row.key[:2]
-        self._taken.setdefault(cell, []).append(row.seconds)
-        self._waiting[cell] -= 1
+        self._note(row)
+        self._waiting[row.key[:2]] -= 1
         self._pulls, self._done = self._pulls + row.pulls, self._done + 1
         self._busy += row.seconds
-        elapsed = time.perf_counter() - self._start
-        means = {cell: sum(taken) / len(taken) for cell, taken in self._taken.items()}
-        usual = sum(means.values()) / len(means)
-        work = sum(n * means.get(cell, usual) for cell, n in self._waiting.items())
-        left = work * elapsed / max(self._busy, 1e-9)
-        return Tally(self._earlier + self._done, self._total, self._pulls, elapsed, left)
+        work = sum(n * self._usual(*cell) for cell, n in self._waiting.items())
+        return Tally(
+            done=self._earlier + self._done,
+            total=self._total,
+            pulls=self._pulls,
+            speed=self._workers * self._pulls / max(self._busy, 1e-9),
+            elapsed=time.perf_counter() - self._start,
+            left=work / self._workers,
+        )
+
+    def _note(self, row: Row) -> None:
+        for like in (row.key[:2], row.key[:1], ()):
+            self._taken.setdefault(like, []).append(row.seconds)
+
+    def _usual(self, explorer: str, instance: str) -> float:
+        """Return how long a run takes: there, else of that explorer, else of any."""
+        likes: list[tuple[str, ...]] = [(explorer, instance), (explorer,), ()]
+        taken = next(self._taken[like] for like in likes if like in self._taken)
+        return sum(taken) / len(taken)
 
 
 def _duration(seconds: float) -> str:

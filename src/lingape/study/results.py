@@ -10,6 +10,7 @@ import numpy as np
 from ..complexity import characteristic_time
 from ..environments import Instance
 from ..errors import DesignFailed, InvalidArgument, MissingExtra
+from ..printable import printable
 from ..rates import clopper_pearson
 from .rows import Row
 
@@ -107,10 +108,8 @@ class Results:
                 "" if cell.ratio is None else f"{'≥ ' if cell.unfinished else ''}{cell.ratio:.2f}"
             )
             rate = f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"
-            lines.append(
-                f"| {cell.explorer} | {cell.instance} | {cell.runs} | {mean} | {error} | {ratio} "
-                f"| {rate} |"
-            )
+            names = f"{printable(cell.explorer)} | {printable(cell.instance)}"
+            lines.append(f"| {names} | {cell.runs} | {mean} | {error} | {ratio} | {rate} |")
         cut = sum(cell.unfinished for cell in self.summary())
         if cut:
             lines += ["", f"{cut} runs were stopped at {self.study.max_pulls:,} pulls (≥)."]
@@ -134,4 +133,4 @@ class Results:
 
 
 def _advice(package: str) -> str:
-    return f"This table needs {package}, which is not installed: pip install {package}."
+    return f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidState
+from ..errors import InvalidState, in_words
 from ..runs import Ending
 
 FORMAT, VERSION = "lingape study", 1
@@ -57,6 +57,19 @@ def _row(data: dict[str, Any]) -> Row:
     return row
 
 
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Say in which of the things that matter two studies differ.
+
+    Seeds do not: runs of one seed have nothing to do with those of another, so that a study may go
+    on with more of them, or show fewer.
+    """
+    return [
+        f"it has {name} {json.dumps(old.get(name))}, now {json.dumps(value)}"
+        for name, value in new.items()
+        if name != "seeds" and old.get(name) != value
+    ]
+
+
 def _torn(path: Path) -> bool:
     """Whether a file holds nothing but the beginning of a header."""
     begin = f'{{"format": "{FORMAT}"'.encode()
@@ -73,8 +86,7 @@ class RowLog:
         if path.exists() and path.stat().st_size and not _torn(path):
             if not resume:
                 raise InvalidState(
-                    f"{path} exists. Go on with it (resume=True, or --resume), or write to "
-                    "another file."
+                    f"{path} exists. Go on with it (resume=True), or write to another file."
                 )
             self._header = None
             self.rows, whole = self.read(path, header)
@@ -99,11 +111,11 @@ class RowLog:
                     f"{path} must be a file of {FORMAT} {VERSION}; got {first['format']!r} "
                     f"{first['version']!r}."
                 )
-            stranger = [k for k, v in header["study"].items() if dict(first["study"]).get(k) != v]
-            if stranger:
+            differences = _differences(dict(first["study"]), header["study"])
+            if differences:
                 raise InvalidState(
-                    f"{path} holds another study, with other {', '.join(stranger)}. Go on with "
-                    "the study that it was written by, or write to another file."
+                    f"{path} holds another study: {'; '.join(differences)}. Go on with the study "
+                    "that it was written by, or write to another file."
                 )
         except (IndexError, KeyError, TypeError, ValueError) as reason:
             if isinstance(reason, InvalidState):
@@ -115,8 +127,8 @@ class RowLog:
                 rows.append(_row(json.loads(line)))
             except (KeyError, TypeError, ValueError) as reason:
                 raise InvalidState(
-                    f"Line {number} of {path} is damaged: {reason!r}. Restore an undamaged copy, "
-                    "or remove that line to make its run again."
+                    f"Line {number} of {path} is damaged: {in_words(reason)}. Restore an "
+                    "undamaged copy, or remove that line to make its run again."
                 ) from reason
         return rows, whole
 

@@ -3,9 +3,13 @@
 import hashlib
 import operator
 import re
+import signal
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeAlias
@@ -23,6 +27,7 @@ from .clock import Clock, Tally
 from .results import Results
 from .rows import FORMAT, VERSION, Row, RowLog
 
+MOST_JOBS, MOST_SEEDS = 10_000, 1_000_000
 # What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
 Builder: TypeAlias = Callable[..., Explorer] | str
 
@@ -89,7 +94,9 @@ class Study:
 
     def noise(self, instance: str, seed: int) -> np.random.SeedSequence:
         """Return the seed of a run's noise: run(..., seed=this) plays the run again."""
-        return np.random.SeedSequence(seed, spawn_key=(zlib.crc32(instance.encode()),))
+        return np.random.SeedSequence(
+            seed, spawn_key=(zlib.crc32(instance.encode(errors="surrogatepass")),)
+        )
 
     def __len__(self) -> int:
         """Return the number of runs."""
@@ -108,15 +115,21 @@ class Study:
         jobs: processes side by side; -1 for one per core. They are joblib's: under
             `joblib.parallel_config("dask")` and the like the runs go to that cluster.
         path: a file of JSON lines to which each row is written when its run ends.
-        resume: go on with the file at `path`: runs that are in it are not made again.
+        resume: go on with the file at `path`: runs that are in it are not made again. Seeds may be
+            more than before, or others.
         progress: called after every run.
 
         Ctrl-C stops it; rows that are finished are in the file.
         """
+        if resume and path is None:
+            raise InvalidArgument("resume needs a path: the file to go on with.")
+        workers = _processes(jobs)
         log = None if path is None else RowLog(Path(path), self.header(), resume=resume)
-        rows = {} if log is None else {row.key: row for row in log.rows}
-        tasks = [task for task in self._tasks() if task not in rows]
-        clock = Clock(len(self), list(rows.values()), tasks)
+        wanted = self._tasks()
+        found = {} if log is None else {row.key: row for row in log.rows}
+        rows = {task: found[task] for task in wanted if task in found}
+        tasks = [task for task in wanted if task not in rows]
+        clock = Clock(len(self), list(rows.values()), tasks, workers)
         try:
             for row in _side_by_side([partial(self.play, *task) for task in tasks], jobs):
                 rows[row.key] = row
@@ -146,7 +159,7 @@ class Study:
                 max_pulls=self.max_pulls,
             )
         except LingapeError as error:
-            error.add_note(f"This was {explorer} on {instance} with seed {seed}.")
+            error.add_note(f"This was {explorer!r} on {instance!r} with seed {seed}.")
             raise
         return Row(
             explorer=explorer,
@@ -184,13 +197,22 @@ class Study:
 
     def _tasks(self) -> list[tuple[str, str, int]]:
         """Return the runs, seed by seed, so that a study cut short has some of each."""
-        return sorted(self._in_order(), key=lambda task: self.seeds.index(task[2]))
+        return [
+            (explorer, instance, seed)
+            for seed in self.seeds
+            for explorer in self.explorers
+            for instance in self.instances
+        ]
 
 
-def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
-    """Yield what the tasks return, as they end."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
-        raise InvalidArgument(f"jobs must be a whole number of processes, or -1; got {jobs!r}.")
+def _processes(jobs: int) -> int:
+    """Return how many processes there will be side by side."""
+    whole = isinstance(jobs, int | np.integer) and not isinstance(jobs, bool)
+    if not whole or jobs == 0 or abs(jobs) > MOST_JOBS:
+        raise InvalidArgument(
+            f"jobs must be a whole number of processes from 1 to {MOST_JOBS:,}, or -1 for one per "
+            f"core; got {jobs!r}."
+        )
     try:
         import joblib
     except ImportError as reason:
@@ -198,10 +220,17 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
             raise MissingExtra(
                 "Runs side by side need joblib: pip install 'lingape[sim]', or use jobs=1."
             ) from reason
-        jobs = 1
-    if jobs == 1:
+        return 1
+    return max(1, int(joblib.effective_n_jobs(jobs)))
+
+
+def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
+    """Yield what the tasks return, as they end."""
+    if jobs == 1 or find_spec("joblib") is None:
         yield from (task() for task in tasks)
         return
+    import joblib
+
     calls = [joblib.delayed(task)() for task in tasks]
     try:
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
@@ -210,7 +239,26 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
         for start in range(0, len(calls), some):
             yield from joblib.Parallel(n_jobs=jobs)(calls[start : start + some])
     else:
-        yield from parallel(calls)
+        with _children_without_interrupts():
+            rows = parallel(calls)
+        yield from rows
+
+
+@contextmanager
+def _children_without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from processes and threads that start now: it is for us, and we end them.
+
+    A terminal sends it to all, and each process would print where it was.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which joblib wants too, and whose start undoes the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str, Any]:
@@ -220,21 +268,33 @@ def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str,
         raise InvalidArgument(
             f"Explorers must be a list or a mapping from labels; got {explorers!r}."
         )
-    if not isinstance(explorers, Mapping):
-        listed = list(explorers)
-        labels = [_told(build) for build in listed]
-        if len(set(labels)) < len(labels):
-            raise InvalidArgument(
-                f"Explorers in a list need different names; got {', '.join(labels)}. Leave out "
-                "what is there twice, or pass a mapping from labels to explorers."
-            )
-        explorers = dict(zip(labels, listed, strict=True))
-    if not explorers:
+    if isinstance(explorers, Mapping):
+        labels, builds = list(explorers), [_builder(build) for build in explorers.values()]
+    else:
+        builds = [_builder(build) for build in explorers]
+        labels = [_told(build) for build in builds]
+    if not all(isinstance(label, str) for label in labels):
+        raise InvalidArgument(f"Labels of explorers must be texts; got {labels!r}.")
+    if len(set(labels)) < len(labels):
+        raise InvalidArgument(
+            f"Explorers in a list need different names; got {', '.join(labels)}. Leave out "
+            "what is there twice, or pass a mapping from labels to explorers."
+        )
+    if not labels:
         raise InvalidArgument("A study needs an explorer; got none.")
-    return {
-        label: specs.Recipe.read(build) if isinstance(build, str) else build
-        for label, build in explorers.items()
-    }
+    return dict(zip(labels, builds, strict=True))
+
+
+def _builder(build: Any) -> Callable[..., Explorer]:
+    if isinstance(build, str):
+        return specs.Recipe.read(build)
+    if not callable(build):
+        raise InvalidArgument(
+            "An explorer is a class, a function that takes a problem, or a text such as "
+            f"'lingape'; got {build!r}."
+        )
+    made: Callable[..., Explorer] = build
+    return made
 
 
 def _named(instances: Iterable[Instance | str]) -> dict[str, Instance]:
@@ -271,14 +331,15 @@ def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
         if isinstance(seeds, bool | str):
             raise TypeError
         if isinstance(seeds, int | np.integer):
-            listed = range(int(seeds))
+            listed = range(int(seeds)) if seeds <= MOST_SEEDS else ()
         else:
             listed = [operator.index(seed) for seed in seeds]
     except TypeError:
         listed = ()
     if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
         raise InvalidArgument(
-            f"seeds must be a number of seeds, or different whole numbers from 0; got {seeds!r}."
+            f"seeds must be a number of seeds, from 1 to {MOST_SEEDS:,}, or different whole "
+            f"numbers from 0; got {seeds!r}."
         )
     return tuple(listed)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...errors import InvalidArgument, LingapeError
+from ...errors import InvalidArgument, LingapeError, in_words
 from ...problem import LARGEST, Problem
 from ..experiment import MOST
 from ..replay import make_explorer
@@ -83,8 +83,8 @@ class NewBody(_Body):
             raise
         except Exception as reason:  # settings that no explorer has words of its own about
             raise InvalidArgument(
-                f"{self.explorer!r} cannot explore this problem ({type(reason).__name__}: "
-                f"{reason}). Try 'lingape'."
+                f"{self.explorer!r} cannot explore this problem ({in_words(reason)}). Try "
+                "'lingape'."
             ) from reason
         return problem
 

@@ -1,0 +1,89 @@
+"""Groups of commands: what goes wrong in one comes as a sentence, in the words of its options."""
+
+import errno
+import io
+import re
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from ..errors import LingapeError, StorageFailed
+from ..printable import printable
+from .showing import LAYOUT
+from .stopping import INTERRUPTED
+
+
+class _Again(click.ClickException):
+    """A database or server that cannot be used now: the same may work later."""
+
+    exit_code = 5
+
+
+class Group(click.Group):
+    def main(self, *args: Any, **settings: Any) -> NoReturn:
+        """Run the command line, and exit."""
+        try:
+            code = super().main(*args, **settings | {"standalone_mode": False})
+        except click.ClickException as error:
+            shown = io.StringIO()
+            error.show(shown)  # click's own quote what was typed
+            click.echo(printable(shown.getvalue(), keep=LAYOUT), err=True, nl=False)
+            sys.exit(error.exit_code)
+        except click.Abort:  # Ctrl-C, where the command has no answer of its own
+            click.echo("Stopped.", err=True)
+            sys.exit(INTERRUPTED)
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; the errors that users can mend come as one sentence."""
+        try:
+            return super().invoke(ctx)
+        except LingapeError as error:
+            sentence = " ".join([str(error), *getattr(error, "__notes__", [])])
+            kind = _Again if isinstance(error, StorageFailed) else click.ClickException
+            raise kind(self._told(sentence, ctx)) from error
+        except MemoryError as error:
+            raise click.ClickException("There is not enough memory for this.") from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
+                raise
+            what = f"{error.filename} cannot be used" if error.filename else "The system refused"
+            sentence = f"{what}: {error.strerror or error}."
+            raise click.ClickException(printable(sentence)) from error
+
+    def _told(self, sentence: str, ctx: click.Context) -> str:
+        """Return an error on one line, safe to print, in the words of the command that failed."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        options = command.params if command is not None else []
+        for name in self.commands:
+            sentence = sentence.replace(f"{name}()", f"{ctx.command_path} {name}")
+        return printable(in_options(sentence.replace("\n", " "), options))
+
+
+# What was typed, as messages quote it: not the apostrophe of a word.
+QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
+
+
+def in_options(sentence: str, options: list[click.Parameter]) -> str:
+    """Return what is said of arguments in Python in the words of a command's options.
+
+    >>> option = click.Option(["--noise-scale"])
+    >>> in_options("noise_scale (R) must be above 0. Mixture() needs none.", [option])
+    '--noise-scale (R) must be above 0. bound=mixture needs none.'
+    """
+    from ..bounds import BOUNDS
+
+    words = {rf"{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
+    for option in options:
+        if isinstance(option, click.Option) and (name := option.name) is not None:
+            flag = option.opts[-1]
+            words |= {rf"\b{name}=True\b": flag, rf"\b{name}=(?=\w)": f"{flag} "}
+            # Words such as "delta" also stand for themselves, but not at the beginning.
+            words[rf"(?<![-\w]){name}\b" if "_" in name else rf"\A{name}\b"] = flag
+    parts = QUOTED.split(sentence)
+    for place in range(0, len(parts), 2):
+        for pattern, ours in words.items():
+            if place == 0 or not pattern.startswith(r"\A"):
+                parts[place] = re.sub(pattern, ours, parts[place])
+    return "".join(parts)
