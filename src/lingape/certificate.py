@@ -45,8 +45,8 @@ class Certificate:
     def __str__(self) -> str:
         if not self.proven:
             return (
-                f"{self._shown} looks best after {counted(self.pulls)}, but there is NO GUARANTEE: "
-                f"{self.caveat}"
+                f"{self._shown} looks best after {counted(self.pulls)}, but there is NO "
+                f"GUARANTEE: {self.caveat}"
             )
         if not math.isfinite(self.gap_bound):
             return self._claim()

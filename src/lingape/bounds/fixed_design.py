@@ -86,7 +86,7 @@ class FixedDesign:
         if ridge > 0:
             return (
                 f"{self} ignores the bias that a ridge of {ridge:g} brings. Leave the ridge out, "
-                "or use Mixture()."
+                "or use the mixture bound."
             )
         if self._error(problem) > problem.delta:
             return (

@@ -47,4 +47,4 @@ class Stylised(AdaptiveBound):
         )
 
     def caveat(self, problem: Problem, ridge: float) -> str:
-        return f"{self} is a rule of thumb without a proof. Mixture() has one."
+        return f"{self} is a rule of thumb without a proof. The mixture bound has one."

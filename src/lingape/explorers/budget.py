@@ -28,7 +28,6 @@ from ..errors import (
     in_words,
 )
 from ..least_squares import SPANNING
-from ..printable import printable
 from ..problem import Problem
 from .skeleton import GapExplorer
 
@@ -46,7 +45,7 @@ class BudgetCertificate(Certificate):
             else f"{self.pulls} of {self.budget} pulls are spent"
         )
         if not math.isfinite(self.gap_bound):
-            return f"{spent} and nothing is proven; {name} looks best."
+            return f"{spent} and nothing is proven; {self._shown} looks best."
         asked = (
             "." if self.settled else f"; asked for was ε = {self.epsilon:g}, which is not proven."
         )
