@@ -10,7 +10,6 @@ in batches: the lock comes with what is new in the log and with what will be loo
 what is appended goes with the commit.
 """
 
-import hashlib
 import re
 import threading
 import time
@@ -24,7 +23,17 @@ from psycopg.pq import TransactionStatus
 
 from ..errors import InvalidArgument, InvalidState, NotFound, StorageFailed
 from .forks import after_fork
-from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained
+from .store import (
+    START,
+    WAY_OUT,
+    Entry,
+    Head,
+    Note,
+    Snapshot,
+    chained,
+    checked_snapshot,
+    checksum,
+)
 
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers
@@ -41,11 +50,19 @@ Connection: TypeAlias = psycopg.Connection[Row]
 
 _SETTINGS: dict[str, Any] = {  # those in the URL come first
     "application_name": "lingape",
+    "client_encoding": "UTF8",
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "tcp_user_timeout": 30_000,
 }
 _GONE = ("08", "25P03", "57P01", "57P02", "57P03", "57P05")  # the connection, not the statement
+_DAMAGE = (  # what a database that is whole does not lead to: our statements fit our tables
+    "XX00",  # so says the server
+    "22021",  # a text is none
+    "23",  # something is there twice that is written once
+    "42703",  # a column is missing,
+    "42P01",  # or a table
+)
 _ADVICE = {
     "25006": "Nothing was recorded. It can only be read: name the server that takes writes.",
     "42501": "Nothing was recorded. Grant the role what it needs (docs/live.md).",
@@ -124,7 +141,8 @@ class PostgresStore:
         self._connection: Connection | None = None
         self._lost: float | None = None  # since when the server is gone
         self._seen: dict[str, int] = {}  # how far logs were read, to guess what is wanted next
-        after_fork(self._renew)
+        self._closed = False
+        after_fork(self)
         with self._alone():
             self._connected()
 
@@ -165,25 +183,30 @@ class PostgresStore:
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
         (seq, digest), text = snapshot
-        checksum = hashlib.sha256(text.encode()).hexdigest()
         with self._alone():
             self._again(
                 lambda connection: connection.execute(
                     "INSERT INTO lingape.snapshots VALUES (%s, %s, %s, %s, %s) "
                     "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, "
                     "digest = excluded.digest, text = excluded.text, checksum = excluded.checksum",
-                    (name, seq, digest, text, checksum),
+                    (name, seq, digest, text, checksum(text)),
                 )
             )
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Let go of the server, for good."""
         with self._mutex:
+            self._closed = True
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
 
-    def _renew(self) -> None:
+    @property
+    def outdated(self) -> bool:
+        """Never: a connection is to the server that the URL names, or broken."""
+        return False
+
+    def renew(self) -> None:
         """Leave the connection to the parent: both would speak on it."""
         self._inherited.append(self._connection)  # nobody may close it here
         self._mutex, self._connection = threading.RLock(), None
@@ -201,6 +224,8 @@ class PostgresStore:
                 yield
             except psycopg.Error as reason:
                 raise self._failure(reason) from reason
+            except UnicodeDecodeError as reason:
+                raise InvalidState(f"{self.url} is damaged: a text is none. {WAY_OUT}") from reason
 
     def _again(self, act: Callable[[Connection], T]) -> T:
         """Return what `act` returns; if the connection is lost, try once more on a new one."""
@@ -214,6 +239,8 @@ class PostgresStore:
         return act(self._connected())
 
     def _connected(self) -> Connection:
+        if self._closed:
+            raise InvalidState(f"{self.url} was closed. Open it again to use it.")
         if self._connection is not None:
             self._end(self._connection)  # of what an interrupt left
         if self._connection is None:
@@ -348,7 +375,7 @@ class PostgresStore:
     def _failure(self, reason: psycopg.Error) -> Exception:
         """Return what to raise instead of PostgreSQL's error."""
         code = reason.sqlstate or ""
-        if code.startswith("XX00"):
+        if code.startswith(_DAMAGE):
             return InvalidState(f"{self.url} is damaged ({_words(reason)}). {WAY_OUT}")
         advice = _ADVICE.get(code, "Nothing was recorded." if code else "Is the server running?")
         return StorageFailed(f"{self.url} cannot be used now: {_words(reason)}. {advice}")
@@ -419,10 +446,7 @@ class PostgresView:
             "SELECT seq, digest, text, checksum FROM lingape.snapshots WHERE name = %(name)s",
             {"name": self._name},
         )
-        for seq, digest, text, checksum in rows:
-            if hashlib.sha256(text.encode()).hexdigest() == checksum:
-                return Snapshot(Head(seq, digest), text)
-        return None
+        return checked_snapshot(rows[0]) if rows else None
 
 
 class PostgresLog(PostgresView):

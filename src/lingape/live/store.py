@@ -7,7 +7,7 @@ lost or put in between is noticed by whoever reads on.
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import InvalidArgument, InvalidState, MissingExtra
 
@@ -70,12 +70,19 @@ class Log(View, Protocol):
 class Store(Protocol):
     """A database of logs, shared by processes and threads.
 
-    Whoever writes one gives `transaction` mutual exclusion per log across processes, and raises
-    StorageFailed for all that the database cannot do. Nothing is acknowledged before `sync`: where
-    commits are durable at once, as in PostgreSQL, that does nothing.
+    Whoever writes one gives `transaction` mutual exclusion per log across processes, raises
+    StorageFailed for all that the database cannot do now, and InvalidState for what will not be
+    different the next time: damage, or another database than the one that was opened. Nothing is
+    acknowledged before `sync`: where commits are durable at once, as in PostgreSQL, that does
+    nothing.
     """
 
     url: str  # where it is, for messages: without a password
+
+    @property
+    def outdated(self) -> bool:
+        """Whether there is another database at the URL by now, or none: open it anew."""
+        ...
 
     def experiments(self) -> list[str]:
         """Return the names of all logs."""
@@ -100,7 +107,32 @@ class Store(Protocol):
 
 def chained(digest: str, text: str) -> str:
     """Return the hash of a log that has hash `digest` after an entry is added."""
-    return hashlib.sha256(digest.encode() + text.encode()).hexdigest()
+    return hashlib.sha256(_bytes(digest) + _bytes(text)).hexdigest()
+
+
+def checksum(text: str) -> str:
+    """Return the hash of a text alone."""
+    return hashlib.sha256(_bytes(text)).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    """Return a text as it is stored, also where damage made it no text."""
+    return text.encode(errors="surrogatepass")
+
+
+def checked_row(row: tuple[Any, ...], *kinds: type) -> tuple[Any, ...]:
+    """Return a row of a database whose values are what was written, in kind."""
+    if any(type(value) is not kind for value, kind in zip(row, kinds, strict=True)):
+        raise InvalidState(f"The log is damaged: a number or a text in it is neither. {WAY_OUT}")
+    return row
+
+
+def checked_snapshot(row: tuple[Any, ...]) -> "Snapshot | None":
+    """Return a snapshot from its row, or None if it is damaged: it is only a shortcut."""
+    seq, digest, text, check = row
+    if type(text) is not str or type(seq) is not int or checksum(text) != check:
+        return None
+    return Snapshot(Head(seq, digest), text)
 
 
 def check_link(before: Head, entry: Entry) -> Head:
@@ -115,6 +147,19 @@ def check_link(before: Head, entry: Entry) -> Head:
             f"is (its hash differs). {WAY_OUT}"
         )
     return Head(entry.seq, entry.digest)
+
+
+def read_linked(view: View, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    """Yield entries as `view.read` does, having checked that each follows on the one before."""
+    before = Head(0, START)
+    if after > 0:
+        for seq, _, digest in view.read(after - 1, 1):
+            before = Head(seq, digest)
+        if before.seq != after:
+            return  # the log ends before
+    for entry in view.read(after, limit):
+        before = check_link(before, entry)
+        yield entry
 
 
 WAY_OUT = "Restore a copy; `lingape live verify` says whether it is whole."
