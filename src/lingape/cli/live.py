@@ -154,12 +154,7 @@ def list_(url: str, json: bool) -> None:
             [
                 {"name": one.name, "damaged": True, "error": one.error}
                 if isinstance(one, Unreadable)
-                else {
-                    "name": one.name,
-                    "arms": one.arms,
-                    "pulls": one.pulls,
-                    "settled": one.settled,
-                }
+                else {field: getattr(one, field) for field in ("name", "arms", "pulls", "settled")}
                 for one in found
             ]
         )

@@ -414,7 +414,7 @@ class Experiment:
             "out; a trial without a ticket is for add(). Nothing was recorded."
         )
 
-    def renew(self) -> None:
+    def _renew(self) -> None:
         """Forget the other threads, which are gone: what they were at is the parent's."""
         self._mutex = threading.RLock()
         self._waiting = deque()

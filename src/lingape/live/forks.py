@@ -39,7 +39,7 @@ class Living(Generic[T]):
 class Renewable(Protocol):
     """What has something open that a child process must not use."""
 
-    def renew(self) -> None:
+    def _renew(self) -> None:
         """Leave it to the parent."""
         ...
 
@@ -48,13 +48,13 @@ _owners: Living[Renewable] = Living()
 
 
 def after_fork(owner: Renewable) -> None:
-    """Call `owner.renew()` in each child process, for as long as there is the owner."""
+    """Call `owner._renew()` in each child process, for as long as there is the owner."""
     _owners.add(owner)
 
 
 def _in_child() -> None:
     for owner in _owners:
-        owner.renew()
+        owner._renew()
 
 
 if hasattr(os, "register_at_fork"):

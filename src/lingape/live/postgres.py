@@ -206,7 +206,7 @@ class PostgresStore:
         """Never: a connection is to the server that the URL names, or broken."""
         return False
 
-    def renew(self) -> None:
+    def _renew(self) -> None:
         """Leave the connection to the parent: both would speak on it."""
         self._inherited.append(self._connection)  # nobody may close it here
         self._mutex, self._connection = threading.RLock(), None

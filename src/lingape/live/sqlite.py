@@ -64,6 +64,7 @@ _ADVICE = {
 }
 
 _DAMAGE = (  # what a file that is whole does not lead to: our statements fit our tables
+    "SQLITE_ERROR",
     "SQLITE_CORRUPT",
     "SQLITE_NOTADB",
     "SQLITE_CONSTRAINT",
@@ -115,7 +116,7 @@ class SqliteStore:
         self._files = Files(url.removeprefix("sqlite:///"))
         self.path = self._files.path
         if not create and not self.path.exists():
-            raise NotFound(f"There is no database {url}. Begin an experiment in it first.")
+            raise NotFound(f"There is no file at {url}. Begin an experiment in it first.")
         self._patience = patience
         self._mutex = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -298,7 +299,7 @@ class SqliteStore:
         try:
             connection = self._open(f"file:{quote(str(self.path))}", self._prepare)
         except sqlite3.OperationalError:
-            if os.access(self.path.parent, os.W_OK) or not self.path.exists():
+            if self._writable() or not self.path.exists():
                 raise
             connection = self._connect_immutable()
         self._files.opened()
@@ -418,10 +419,13 @@ class SqliteStore:
                     raise
             time.sleep(PAUSE * random.random())
 
+    def _writable(self) -> bool:
+        return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+
     def _failure(self, reason: sqlite3.Error) -> Exception:
         """Return what to raise instead of SQLite's error."""
         name = getattr(reason, "sqlite_errorname", "") or ""
-        if name.startswith(_DAMAGE) or name == "SQLITE_ERROR":
+        if name.startswith(_DAMAGE) or (name == "SQLITE_READONLY" and self._writable()):
             return InvalidState(f"{self.url} is damaged, or no database ({reason}). {WAY_OUT}")
         for code, advice in _ADVICE.items():
             if name.startswith(code):
