@@ -45,13 +45,16 @@ from .history import History, Point, checked_points
 from .model_check import ModelCheck, check_model
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
-from .store import WAY_OUT, Note, Store, View, open_store, read_linked
+from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked
 from .texts import checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turn import Request, Turn
 from .verification import Verification, export_line, read_export, verify
 
 EVERY = 500  # events between snapshots
+FAR = 24  # events that take about as long to replay as a snapshot does to read
+OFTEN = 16  # events between snapshots where many processes share an experiment
+SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 MOST = 1_000  # tickets in one ask
 T = TypeVar("T")
 CUT = (
@@ -76,6 +79,7 @@ class Experiment:
         self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
         self._memory: Replay | None = None  # what the log amounts to, as far as it was read
         self._loaded = 0  # the event from which it was read on
+        self._crowded = False  # other processes append more than this one can replay
         after_fork(self)
 
     @classmethod
@@ -435,7 +439,8 @@ class Experiment:
         try:
             with self._mutex:
                 while not request.over:
-                    self._take_turn(request)
+                    with self._store.line():
+                        self._take_turn(request)
         except BaseException:
             request.over = True  # nobody waits for it any longer
             raise
@@ -448,7 +453,7 @@ class Experiment:
         A shared turn that fails is as if it had not been, and each takes one alone; but for one
         that fails in its commit, of which nobody knows whether it is recorded.
         """
-        self._follow_view()  # most of the work, while others may still write
+        self._follow_view()  # most of the work, while the one before still writes
         shared = not request.called
         requests = self._call() if shared else [request]
         sought = [each.reference for each in requests if each.reference is not None]
@@ -459,6 +464,8 @@ class Experiment:
                 requests += self._call() if shared else []
                 for each in requests:
                     each.run(turn)
+                if self._crowded and turn.passed(OFTEN):
+                    log.keep(turn.replay.snapshot())
                 complete = True
             for each in requests:
                 each.over = True
@@ -501,6 +508,8 @@ class Experiment:
         try:
             if replay is None:
                 replay = self._load(view)
+            elif head.seq - replay.head.seq > FAR:
+                self._catch_up(view, replay)
             for entry in view.read(after=replay.head.seq):
                 replay.follow(entry)
         except BaseException:
@@ -514,6 +523,22 @@ class Experiment:
         self._memory = replay
         return replay
 
+    def _catch_up(self, view: View, replay: Replay) -> None:
+        """Take over what another process made of the log: of many, each would replay it all.
+
+        It goes by whoever saved it as far as `_load` does, and by the same log: the entry that was
+        read last has to be there still.
+        """
+        self._crowded = replay.problem.arms.size <= SMALL
+        snapshot = view.snapshot() if self._crowded else None
+        if (
+            snapshot is not None
+            and snapshot.head.seq - replay.head.seq > FAR
+            and has_entry(view, replay.head)
+            and has_entry(view, snapshot.head)
+        ):
+            replay.restore(snapshot)
+
     def _load(self, view: View) -> Replay:
         """Return the state at the last snapshot, or at the first event if that is of no use."""
         replay = None
@@ -524,10 +549,8 @@ class Experiment:
         if replay is None:
             raise NotFound(f"There is no experiment {self.name!r} in {self._store.url}.")
         snapshot = view.snapshot()
-        if snapshot is not None and snapshot.head.seq > 1:
-            entries = list(view.read(after=snapshot.head.seq - 1, limit=1))
-            if entries and (entries[0].seq, entries[0].digest) == snapshot.head:
-                replay.restore(snapshot)
+        if snapshot is not None and snapshot.head.seq > 1 and has_entry(view, snapshot.head):
+            replay.restore(snapshot)
         self._loaded = replay.head.seq
         return replay
 

@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, LiteralString, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
@@ -177,21 +177,17 @@ class PostgresStore:
             finally:
                 self._end(connection)
 
+    def line(self) -> AbstractContextManager[None]:
+        """Do nothing: those who wait for the server's lock stand in line."""
+        return nullcontext()
+
     def sync(self) -> None:
         """Do nothing: a commit is on disk when it returns, and nobody sees it before."""
 
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
-        (seq, digest), text = snapshot
         with self._alone():
-            self._again(
-                lambda connection: connection.execute(
-                    "INSERT INTO lingape.snapshots VALUES (%s, %s, %s, %s, %s) "
-                    "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, "
-                    "digest = excluded.digest, text = excluded.text, checksum = excluded.checksum",
-                    (name, seq, digest, text, checksum(text)),
-                )
-            )
+            self._again(lambda connection: _keep(connection, name, snapshot))
 
     def close(self) -> None:
         """Let go of the server, for good."""
@@ -471,6 +467,10 @@ class PostgresLog(PostgresView):
         self._seen[self._name] = seq
         return self._news.head
 
+    def keep(self, snapshot: Snapshot) -> None:
+        self.flush()
+        _keep(self._connection, self._name, snapshot)
+
     def flush(self, then: LiteralString = "") -> None:
         """Send what was appended, and a statement."""
         waiting, self._waiting = self._waiting, []
@@ -490,6 +490,16 @@ class PostgresLog(PostgresView):
     def _ask(self, question: LiteralString, values: Values) -> list[Row]:
         self.flush()
         return _batch(self._connection, question, values)[-1]
+
+
+def _keep(connection: Connection, name: str, snapshot: Snapshot) -> None:
+    (seq, digest), text = snapshot
+    connection.execute(
+        "INSERT INTO lingape.snapshots VALUES (%s, %s, %s, %s, %s) "
+        "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, "
+        "digest = excluded.digest, text = excluded.text, checksum = excluded.checksum",
+        (name, seq, digest, text, checksum(text)),
+    )
 
 
 def _batch(connection: Connection, statements: LiteralString, values: Values) -> list[list[Row]]:

@@ -27,6 +27,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from ..errors import InvalidState, NotFound, StorageFailed
 from .files import WAL, Files
 from .forks import Living
@@ -51,7 +56,6 @@ PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1
 T = TypeVar("T")
 _stores: "Living[SqliteStore]" = Living()  # of this process
 _connecting = threading.RLock()  # held while connecting, and from before a fork until after it
-_SYNCABLE = os.O_RDONLY if os.name == "posix" else os.O_RDWR
 
 _ADVICE = {
     "SQLITE_BUSY": "Another process has held it for too long; try again.",
@@ -144,8 +148,28 @@ class SqliteStore:
     def transaction(self, name: str, sought: Sequence[str] = ()) -> Iterator["SqliteLog"]:
         """Give the log, alone."""
         with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
+            if self._journal is not None:
+                self._journal.leave()  # the next one comes up to date meanwhile
             yield SqliteLog(connection, name)
             self._check_files()
+
+    @contextmanager
+    def line(self) -> Iterator[None]:
+        """Wait in line until there is one writer before this process, at most.
+
+        Processes that just try again and again hinder each other, and some wait for long.
+        """
+        try:
+            journal = self._open_journal()
+        except OSError:  # of a file that can only be read
+            yield
+            return
+        if not journal.enter(self._patience):
+            raise StorageFailed(f"{self.url} cannot be used now. {_ADVICE['SQLITE_BUSY']}")
+        try:
+            yield
+        finally:
+            journal.leave()
 
     def sync(self) -> None:
         """Return once everything committed so far is safe from a power cut.
@@ -197,14 +221,8 @@ class SqliteStore:
 
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
-        (seq, digest), text = snapshot
-        with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
-            connection.execute(
-                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "seq = excluded.seq, digest = excluded.digest, text = excluded.text, "
-                "checksum = excluded.checksum",
-                (name, seq, digest, text, checksum(text)),
-            )
+        with self.line(), self.transaction(name) as log:
+            log.keep(snapshot)
 
     def close(self) -> None:
         """Let go of the file, for good."""
@@ -440,10 +458,15 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 class _Journal:
-    """A write-ahead log, to wait for the disk on; closed once nobody waits on it any longer."""
+    """A write-ahead log, to wait on: for the disk, or for a turn.
+
+    It is closed once nobody waits on it any longer. SQLite locks other files, never this one, so
+    that a lock on it can serve processes to stand in line. The system serves them in order, and
+    removes those that die. Who is not in line is not kept from writing.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, _SYNCABLE)
+        self._file = os.open(path, os.O_RDWR)
         with suppress(OSError):  # a new file is found again if its folder is on disk
             folder = os.open(path.parent, os.O_RDONLY)
             try:
@@ -454,9 +477,69 @@ class _Journal:
     def sync(self) -> None:
         getattr(os, "fdatasync", os.fsync)(self._file)
 
+    def enter(self, patience: float) -> bool:
+        """Stand in line, and return whether it was our turn within so many seconds."""
+        if fcntl is None or self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
+            return True
+        place = _Place(self)
+        try:
+            return place.reached(patience)
+        except BaseException:
+            place.give_up()
+            raise
+
+    def leave(self) -> None:
+        """Let the next one come."""
+        if fcntl is not None:
+            self._lock(fcntl.LOCK_UN)
+
+    def _lock(self, how: int) -> bool:
+        """Lock or unlock it; return False if others have it locked."""
+        try:
+            fcntl.lockf(self._file, how)
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError:  # a system that has no such locks
+            return True
+        return True
+
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         if hasattr(self, "_file"):
             close(self._file)
+
+
+class _Place:
+    """A place in line.
+
+    The system has no time limit for those who wait for a lock, so another thread does the waiting:
+    one that comes too late lets the next one go first.
+    """
+
+    def __init__(self, journal: _Journal) -> None:
+        self._journal = journal
+        self._deciding = threading.Lock()
+        self._here = threading.Event()
+        self._given_up = False
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        self._journal._lock(fcntl.LOCK_EX)
+        with self._deciding:
+            if self._given_up:
+                self._journal.leave()
+            self._here.set()
+
+    def reached(self, patience: float) -> bool:
+        """Return whether it is our turn, within so many seconds."""
+        return self._here.wait(patience) or not self.give_up()
+
+    def give_up(self) -> bool:
+        """Return whether that was in time: it is not our turn yet, and will not be."""
+        with self._deciding:
+            self._given_up = True
+            if self._here.is_set():
+                self._journal.leave()
+            return not self._here.is_set()
 
 
 _held: list[SqliteStore] = []  # during a fork
@@ -517,6 +600,15 @@ class SqliteLog:
             "SELECT seq, digest, text, checksum FROM snapshots WHERE name = ?", (self._name,)
         ).fetchone()
         return None if row is None else checked_snapshot(row)
+
+    def keep(self, snapshot: Snapshot) -> None:
+        (seq, digest), text = snapshot
+        self._connection.execute(
+            "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "seq = excluded.seq, digest = excluded.digest, text = excluded.text, "
+            "checksum = excluded.checksum",
+            (self._name, seq, digest, text, checksum(text)),
+        )
 
     def append(self, notes: Sequence[Note]) -> Head:
         seq, digest = self.head()

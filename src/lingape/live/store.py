@@ -66,6 +66,10 @@ class Log(View, Protocol):
         """Add entries; they are there once the transaction ends without an exception."""
         ...
 
+    def keep(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of older ones."""
+        ...
+
 
 class Store(Protocol):
     """A database of logs, shared by processes and threads.
@@ -92,6 +96,10 @@ class Store(Protocol):
 
     def transaction(self, name: str, sought: Sequence[str] = ()) -> AbstractContextManager[Log]:
         """Give a log to append to; `sought` are references that it will be asked to find."""
+        ...
+
+    def line(self) -> AbstractContextManager[None]:
+        """Stand in line for a transaction: one that begins inside is the next, or nearly."""
         ...
 
     def sync(self) -> None:
@@ -147,6 +155,11 @@ def check_link(before: Head, entry: Entry) -> Head:
             f"is (its hash differs). {WAY_OUT}"
         )
     return Head(entry.seq, entry.digest)
+
+
+def has_entry(view: View, head: Head) -> bool:
+    """Whether a log went that far at some time."""
+    return any((seq, digest) == head for seq, _, digest in view.read(head.seq - 1, 1))
 
 
 def read_linked(view: View, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
