@@ -5,6 +5,7 @@ import json
 import select
 import socket
 import threading
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from lingape.errors import (
     Conflict,
     ExplorationOver,
     InvalidArgument,
+    InvalidState,
     InvalidProblem,
     LingapeError,
     NotFound,
@@ -379,3 +381,52 @@ def test_the_shell_finds_tokens(url, tmp_path, monkeypatch):
         assert call(*new).exit_code == 0
         monkeypatch.delenv("LINGAPE_WRITE_TOKEN")
         assert call("status", server.url, "ads").exit_code == 0
+
+
+def test_tickets_and_timedeltas(client, name):
+    remote = client.create(name, problem())
+    first, second = remote.ask(2, ttl=timedelta(hours=2))
+    assert remote.events()[1].deadline == pytest.approx(remote.events()[1].time + 7200, abs=0.01)
+    assert remote.tell(first, 0.5).pulls == 1
+    remote.void(second, "node lost")
+    remote.run(lambda ticket: 0.5, workers=1, max_pulls=1, ttl=timedelta(minutes=5))
+    asked = [event for event in remote.events() if event.kind == "asked"][-1]
+    assert asked.deadline == pytest.approx(asked.time + 300, abs=0.01)
+    with pytest.raises(InvalidArgument, match="ttl must be"):
+        remote.ask(ttl=timedelta(0))
+
+
+def test_after_close_everything_says_so(server, name, tmp_path):
+    client = Client(server.url)
+    remote, other = client.create(name, problem()), client.experiment(name)
+    (ticket,) = remote.ask()
+    remote.close()
+    for act in (
+        lambda: remote.problem,
+        remote.ask,
+        lambda: remote.tell(ticket, 1.0),
+        lambda: remote.void(ticket, "why"),
+        lambda: remote.add(0, 1.0),
+        remote.status,
+        remote.certificate,
+        remote.check,
+        remote.events,
+        remote.history,
+        lambda: remote.export(tmp_path / "x.jsonl"),
+        remote.verify,
+        lambda: next(remote.watch()),
+        lambda: remote.run(lambda ticket: 1.0),
+    ):
+        with pytest.raises(InvalidState, match=r"was closed\. Client.experiment opens it"):
+            act()
+    assert other.status().pending == 1  # the client goes on
+    client.close()
+    for act in (client.health, client.experiments, other.status):
+        with pytest.raises(InvalidState, match="was closed. Make another"):
+            act()
+
+
+def test_a_conflict_says_which_setting_differs(client, name):
+    client.create(name, problem())
+    with pytest.raises(Conflict, match=r"settings: seed \(0 there, 7 now\)"):
+        client.create(name, problem(), seed=7)

@@ -234,3 +234,13 @@ def test_the_client_in_the_readme(arms, url, tmp_path):
     with Outpost(url) as outpost:
         code = code.replace("http://127.0.0.1:8000", outpost.url)
         assert python(code, tmp_path) == output
+
+
+def test_an_export_to_standard_output(arms, url, tmp_path):
+    invoke("new", url, "ads", arms, "--binary")
+    invoke("add", url, "ads", 0, 1)
+    path = tmp_path / "run.jsonl"
+    invoke("export", url, "ads", path)
+    for extra in ((), ("--json",)):
+        assert invoke("export", url, "ads", "-", *extra) == path.read_text()
+    assert not (tmp_path / "-").exists()

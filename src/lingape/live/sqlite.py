@@ -52,6 +52,7 @@ APPLICATION = 0x4C474150  # "LGAP", in the file's header
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers
 PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
+LINES = 4  # in which processes stand; who is first in one looks. One alone would wake up too late
 
 T = TypeVar("T")
 _stores: "Living[SqliteStore]" = Living()  # of this process
@@ -155,7 +156,7 @@ class SqliteStore:
 
     @contextmanager
     def line(self) -> Iterator[None]:
-        """Wait in line until there is one writer before this process, at most.
+        """Wait in line until this process is one of the next few to write.
 
         Processes that just try again and again hinder each other, and some wait for long.
         """
@@ -466,7 +467,10 @@ class _Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR)
+        try:
+            self._file = os.open(path, os.O_RDWR)
+        except PermissionError:  # of a file that others write
+            self._file = os.open(path, os.O_RDONLY)
         with suppress(OSError):  # a new file is found again if its folder is on disk
             folder = os.open(path.parent, os.O_RDONLY)
             try:
@@ -494,9 +498,9 @@ class _Journal:
             self._lock(fcntl.LOCK_UN)
 
     def _lock(self, how: int) -> bool:
-        """Lock or unlock it; return False if others have it locked."""
+        """Lock or unlock a byte of it; return False if others have it locked."""
         try:
-            fcntl.lockf(self._file, how)
+            fcntl.lockf(self._file, how, 1, os.getpid() % LINES)
         except (BlockingIOError, PermissionError):
             return False
         except OSError:  # a system that has no such locks
