@@ -1,9 +1,9 @@
 """How many workers can share an experiment? Processes that ask and tell against one fresh file.
 
-python -m benchmarks.live_load            8 processes × 500 ask and tell, then many arms, then
-                                          many tickets
-python -m benchmarks.live_load --server   the same 8 through two servers, over HTTP
-python -m benchmarks.live_load --server --db postgresql://USER@HOST/DATABASE
+python -m benchmarks.live_load            8 and 64 processes, 4,000 times ask and tell, then many
+                                          arms, then many tickets
+python -m benchmarks.live_load --server   the same through two servers, over HTTP
+python -m benchmarks.live_load --db postgresql://USER@HOST/DATABASE   (also with --server)
 """
 
 import argparse
@@ -17,7 +17,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,12 +43,15 @@ def joined(url: str, name: str) -> Experiment | RemoteExperiment:
     return Experiment.open(url, name, create=CLOSE.problem())
 
 
-def worker(url: str, name: str, pairs: int, number: int, results: "Queue[Report]") -> None:
-    """Ask and tell; report how long each took."""
+def worker(
+    url: str, name: str, pairs: int, number: int, start: "Barrier", results: "Queue[Report]"
+) -> None:
+    """Ask and tell, once all are there; report how long each took."""
     rng = np.random.default_rng(number)
     means = CLOSE.gaussian().means
     taken = []
     with joined(url, name) as experiment:
+        start.wait()
         used = time.process_time()
         for _ in range(pairs):
             begun = time.perf_counter()
@@ -65,33 +70,40 @@ def load(url: str, workers: int, pairs: int, servers: int = 0) -> dict[str, Any]
         places = addresses or [url]
         context = multiprocessing.get_context("spawn")
         results: Queue[Report] = context.Queue()
+        start = context.Barrier(workers + 1)
         crew = [
-            context.Process(target=worker, args=(places[i % len(places)], name, pairs, i, results))
+            context.Process(
+                target=worker, args=(places[i % len(places)], name, pairs, i, start, results)
+            )
             for i in range(workers)
         ]
-        start = time.perf_counter()
         for process in crew:
             process.start()
+        start.wait(600)
+        begun = time.perf_counter()
         reports = [results.get(timeout=600) for _ in crew]
+        seconds = time.perf_counter() - begun
         taken = np.array([times for report, _ in reports for times in report])
         for process in crew:
             process.join()
-        seconds = time.perf_counter() - start
     with Experiment.open(url, name) as experiment:
         events = experiment.events()
         asked = [id for event in events if isinstance(event, Asked) for id, _ in event.tickets]
         told = [event.ticket for event in events if isinstance(event, Told)]
         experiment.verify()
-    busiest = float(taken.sum(axis=1).reshape(workers, pairs).sum(axis=1).max())
+    waits = taken.reshape(workers, -1)  # of each process
     through = f" through {servers} servers" if servers else ""
     return {
         "what": f"{workers} processes x {pairs} ask and tell{through}, {url.split(':')[0]}",
         "errors": sum(process.exitcode != 0 for process in crew),
         "lost": len(set(asked) - set(told)) + workers * pairs - len(asked),
         "doubled": sum(count > 1 for count in Counter(told).values()),
-        "pairs_per_second": round(workers * pairs / busiest),
+        "pairs_per_second": round(workers * pairs / seconds),
         "cpu_ms_per_pair": round(1e3 * sum(used for _, used in reports) / (workers * pairs), 2),
-        "with_start": round(workers * pairs / seconds),
+        "slowest_over_median_process": round(
+            float(waits.sum(axis=1).max() / np.median(waits.sum(axis=1))), 2
+        ),
+        "longest_over_median_wait": round(float(waits.max() / np.median(waits)), 1),
         **quantiles(taken),
     }
 
@@ -196,8 +208,8 @@ def quantiles(taken: FloatArray) -> dict[str, float]:
 def main() -> None:
     """Print and record what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--pairs", type=int, default=500)
+    parser.add_argument("--workers", type=int, nargs="+", default=[8, 64])
+    parser.add_argument("--pairs", type=int, default=4_000, help="Of all processes together.")
     parser.add_argument("--arms", type=int, default=10_000)
     parser.add_argument("--dimension", type=int, default=50)
     parser.add_argument("--events", type=int, default=100_000)
@@ -211,7 +223,8 @@ def main() -> None:
         url = given.db or f"sqlite:///{place}/load.db"
         servers = given.servers if given.server else 0
         measures: list[Callable[[], dict[str, Any]]] = [
-            lambda: load(url, given.workers, given.pairs, servers)
+            partial(load, url, workers, given.pairs // workers, servers)
+            for workers in given.workers
         ]
         if not given.server and given.db is None:
             measures.append(lambda: many_arms(place, given.arms, given.dimension, given.events))

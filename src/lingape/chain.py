@@ -10,4 +10,9 @@ import hashlib
 
 def chained(digest: str, text: str) -> str:
     """Return the hash of a log that has hash `digest` after an entry is added."""
-    return hashlib.sha256(digest.encode() + text.encode()).hexdigest()
+    return hashlib.sha256(as_bytes(digest) + as_bytes(text)).hexdigest()
+
+
+def as_bytes(text: str) -> bytes:
+    """Return a text as it is stored, also where damage made it no text."""
+    return text.encode(errors="surrogatepass")

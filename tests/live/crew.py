@@ -2,6 +2,7 @@
 
 import os
 import random
+import tempfile
 import time
 import uuid
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from lingape import Client, Problem
 from lingape.errors import StorageFailed
-from lingape.live import Experiment
+from lingape.live import Experiment, experiments, sqlite
 
 ARMS = np.vstack([np.eye(3), [[0.6, 0.6, 0.1], [0.2, 0.7, 0.7], [0.9, 0.1, 0.3]]])
 THETA = np.array([0.5, 0.45, 0.4])
@@ -111,3 +112,42 @@ def work_by_servers(urls, path, over):
                 reward = pull(ticket.arm)
                 tell(ticket.id, reward)
                 file.write(f"{ticket.id} {reward!r}\n")
+
+
+def read_as_somebody(url, results):
+    """Read an experiment as a user without rights, and say what came of it."""
+    with tempfile.TemporaryDirectory() as folder:  # import all of it while that is allowed
+        elsewhere = f"sqlite:///{folder}/run.db"
+        Experiment.open(elsewhere, "ads", create=problem()).close()
+        _read(elsewhere)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        results.put(_read(url))
+    except Exception as reason:
+        results.put({"error": repr(reason)})
+
+
+def _read(url):
+    with Experiment.open(url, "ads") as experiment:
+        found = {
+            "pulls": experiment.status().pulls,
+            "verified": experiment.verify().pulls,
+            "exported": len(experiment.export_lines()),
+            "listed": [one.name for one in experiments(url)],
+        }
+        try:
+            experiment.add(0, 1.0)
+        except StorageFailed as reason:
+            found["refused"] = repr(reason)
+    return found
+
+
+def hold_the_line(url, ready):
+    """Stand first in line, and stay there."""
+    sqlite.LINES = 1
+    with Experiment.open(url, "ads") as experiment, experiment._store.line():
+        ready.set()
+        time.sleep(600)

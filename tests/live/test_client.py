@@ -5,6 +5,7 @@ import json
 import select
 import socket
 import threading
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from lingape.errors import (
     NotFound,
     StorageFailed,
 )
-from lingape.live import RemoteExperiment, Settled, experiments
+from lingape.live import RemoteExperiment, Settled, Unreadable, experiments
 
 EASY = Problem([[1, 0], [0, 1]], noise_scale=0.5, names=["red", "blue"])
 
@@ -304,8 +305,10 @@ def test_a_damaged_log_is_told_of(url):
         client.create("other", EASY)
         tamper(url, "UPDATE logs SET seq = 7 WHERE name = 'other'")
         for place in (url, server.url):
-            with pytest.raises(InvalidState, match="'other' is damaged"):
-                experiments(place)
+            ads, other = experiments(place)
+            assert (ads.name, ads.pulls) == ("ads", 0)
+            assert isinstance(other, Unreadable) and other.name == "other"
+            assert "is damaged" in other.error and "Restore a copy" in other.error
         assert client.experiment("ads").status().pulls == 0
 
 
@@ -339,7 +342,7 @@ def test_the_shell(server, name, tmp_path):
     arms = tmp_path / "arms.csv"
     assert call("new", arms, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
     assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms"] == 2
-    assert "another problem" in call("new", arms, "--binary", code=1)
+    assert "noise_scale (" in call("new", arms, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"]
     assert call("tell", first[0], "-0.5") == "1 reward.\n"
@@ -378,3 +381,52 @@ def test_the_shell_finds_tokens(url, tmp_path, monkeypatch):
         assert call(*new).exit_code == 0
         monkeypatch.delenv("LINGAPE_WRITE_TOKEN")
         assert call("status", server.url, "ads").exit_code == 0
+
+
+def test_tickets_and_timedeltas(client, name):
+    remote = client.create(name, problem())
+    first, second = remote.ask(2, ttl=timedelta(hours=2))
+    assert remote.events()[1].deadline == pytest.approx(remote.events()[1].time + 7200, abs=0.01)
+    assert remote.tell(first, 0.5).pulls == 1
+    remote.void(second, "node lost")
+    remote.run(lambda ticket: 0.5, workers=1, max_pulls=1, ttl=timedelta(minutes=5))
+    asked = [event for event in remote.events() if event.kind == "asked"][-1]
+    assert asked.deadline == pytest.approx(asked.time + 300, abs=0.01)
+    with pytest.raises(InvalidArgument, match="ttl must be"):
+        remote.ask(ttl=timedelta(0))
+
+
+def test_after_close_everything_says_so(server, name, tmp_path):
+    client = Client(server.url)
+    remote, other = client.create(name, problem()), client.experiment(name)
+    (ticket,) = remote.ask()
+    remote.close()
+    for act in (
+        lambda: remote.problem,
+        remote.ask,
+        lambda: remote.tell(ticket, 1.0),
+        lambda: remote.void(ticket, "why"),
+        lambda: remote.add(0, 1.0),
+        remote.status,
+        remote.certificate,
+        remote.check,
+        remote.events,
+        remote.history,
+        lambda: remote.export(tmp_path / "x.jsonl"),
+        remote.verify,
+        lambda: next(remote.watch()),
+        lambda: remote.run(lambda ticket: 1.0),
+    ):
+        with pytest.raises(InvalidState, match=r"was closed\. Client.experiment opens it"):
+            act()
+    assert other.status().pending == 1  # the client goes on
+    client.close()
+    for act in (client.health, client.experiments, other.status):
+        with pytest.raises(InvalidState, match="was closed. Make another"):
+            act()
+
+
+def test_a_conflict_says_which_setting_differs(client, name):
+    client.create(name, problem())
+    with pytest.raises(Conflict, match=r"settings: seed \(0 there, 7 now\)"):
+        client.create(name, problem(), seed=7)

@@ -2,10 +2,12 @@
 
 import json
 import threading
+from datetime import timedelta
 
 import numpy as np
 import pytest
 from crew import ARMS, problem, pull
+from tamper import change
 
 import lingape.live.experiment as live
 from lingape import EXPLORERS, Experiment, LinGapE, Problem, noise_scale_for
@@ -20,6 +22,7 @@ from lingape.errors import (
 )
 from lingape.explorers.planned import PlannedExplorer
 from lingape.live import Added, Asked, Settled, Told, Voided, read_export, verify
+from lingape.live.replay import Replay
 
 EASY = Problem([[1, 0], [0, 1]], noise_scale=0.1, names=["red", "blue"])
 SERVED = [
@@ -523,3 +526,125 @@ def test_noise_scales():
     for wrong in ({}, {"bounded": (0, 1), "binary": True}, {"bounded": (1, 0)}, {"bounded": 3}):
         with pytest.raises(InvalidArgument):
             noise_scale_for(**wrong)
+
+
+def test_tickets_themselves_can_be_told_and_voided(url):
+    with Experiment.open(url, "ads", create=problem()) as experiment:
+        first, second = experiment.ask(2)
+        assert experiment.tell(first, 0.5).pulls == 1
+        assert experiment.tell(first.id, 0.5).pulls == 1
+        with pytest.raises(Conflict, match=f"Ticket {first.id} was told 0.5"):
+            experiment.tell(first, 0.75)
+        experiment.void(second, "node lost")
+        assert experiment.status().voided == 1
+        with pytest.raises(NotFound, match="No ticket"):
+            experiment.tell(7, 0.5)
+
+
+def test_a_time_to_live_as_a_timedelta(url, clock):
+    with Experiment.open(url, "ads", create=problem(), clock=clock) as experiment:
+        (ticket,) = experiment.ask(ttl=timedelta(minutes=90))
+        assert ticket.deadline == clock.now + 5400
+        experiment.run(lambda ticket: 0.5, workers=1, max_pulls=2, ttl=timedelta(hours=2))
+        asked = [event for event in experiment.events() if event.kind == "asked"]
+        assert [event.deadline - event.time for event in asked] == [5400, 7200, 7200]
+        for wrong in (timedelta(0), timedelta(days=400), timedelta(days=-1)):
+            with pytest.raises(InvalidArgument, match="ttl must be"):
+                experiment.ask(ttl=wrong)
+        with pytest.raises(InvalidArgument, match="ttl must be"):
+            experiment.run(lambda ticket: 0.5, ttl="soon")
+
+
+def test_after_close_everything_says_so(url, tmp_path):
+    experiment = Experiment.open(url, "ads", create=problem())
+    (ticket,) = experiment.ask()
+    experiment.close()
+    experiment.close()
+    for act in (
+        lambda: experiment.problem,
+        experiment.ask,
+        lambda: experiment.tell(ticket, 1.0),
+        lambda: experiment.void(ticket, "why"),
+        lambda: experiment.add(0, 1.0),
+        experiment.status,
+        experiment.certificate,
+        experiment.check,
+        experiment.events,
+        experiment.history,
+        experiment.export_lines,
+        lambda: experiment.export(tmp_path / "x.jsonl"),
+        experiment.verify,
+        lambda: experiment.run(lambda ticket: 1.0),
+    ):
+        with pytest.raises(InvalidState, match=r"was closed\. Open it again"):
+            act()
+    assert not (tmp_path / "x.jsonl").exists()
+    with Experiment.open(url, "ads") as again:
+        assert again.status().pending == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"seed": 4}, r"settings: seed \(3 there, 4 now\)\."),
+        ({"explorer": "lingape"}, r"explorer \('lin-t3c' there, 'lingape' now\)"),
+        ({"create": Problem([[1, 0], [0, 1], [1, 1]])}, r"arms \(2 there, 3 now\)"),
+        ({"create": Problem([[1, 0], [0, 2]])}, r"arms \(number 1 is \[0.0, 1.0\] there, \[0"),
+        ({"create": Problem([[1, 0], [0, 1]], delta=0.1)}, r"delta \(0.05 there, 0.1 now\)"),
+        ({"create": Problem([[1, 0], [0, 1]], names=["a", "b"])}, r"names \(None there, \['a'"),
+        (
+            {"create": Problem([[1, 0], [0, 1]], noise_scale=2.0, epsilon=0.1), "seed": 1},
+            r"epsilon \(0.0 there, 0.1 now\); noise_scale \(1.0 there, 2.0 now\); seed \(3",
+        ),
+    ],
+)
+def test_a_conflict_says_which_setting_differs(url, settings, words):
+    first = {"create": Problem([[1, 0], [0, 1]]), "explorer": "lin-t3c", "seed": 3}
+    Experiment.open(url, "ads", **first).close()
+    with pytest.raises(Conflict, match=words):
+        Experiment.open(url, "ads", **(first | settings))
+
+
+def test_a_crowd_takes_over_snapshots(url, monkeypatch):
+    """Who fell far behind reads what others made of the log; the state is the same to the bit."""
+    with (
+        Experiment.open(url, "ads", create=problem()) as one,
+        Experiment.open(url, "ads") as two,
+        Experiment.open(url, "ads") as three,
+    ):
+        followed = []
+        follow = Replay.follow
+        monkeypatch.setattr(
+            Replay, "follow", lambda replay, entry: followed.append(entry) or follow(replay, entry)
+        )
+        for turn in range(12):
+            for experiment in (one, two):
+                for arm in range(6):
+                    for _ in range(5):
+                        experiment.add(arm, 0.25 * arm + 0.01 * turn)
+        assert one._crowded and two._crowded
+        del followed[:]
+        with three.current() as replay:
+            late = replay.explorer.state(), replay.head, vars(replay.tally)
+        assert len(followed) < 60
+        with one.current() as replay:
+            assert replay.explorer.state() == late[0] and replay.head == late[1]
+        assert three.verify().pulls == 720
+
+
+def test_who_fell_behind_notices_another_log(url):
+    with Experiment.open(url, "ads", create=problem()) as old:
+        old.add(0, 1.0)
+        head = old.status().event, old.status().digest
+        for table in ("entries", "refs", "logs", "snapshots"):
+            change(url, f"DELETE FROM {table} WHERE name = 'ads'")
+        with (
+            Experiment.open(url, "ads", create=problem()) as one,
+            Experiment.open(url, "ads") as two,
+        ):
+            for experiment in (one, two) * 3:
+                for arm in range(30):
+                    experiment.add(arm % 6, 0.5)
+        assert head[0] == 2
+        with pytest.raises(InvalidState, match="event 3 is not what was written"):
+            old.status()

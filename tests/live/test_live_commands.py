@@ -107,7 +107,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "lowest value below" in call("new", arms, "--bounded", 1, 0, code=1)
     assert "xy-oracle needs" in call("new", arms, "--binary", "--explorer", "xy-oracle", code=1)
     call("new", arms, "--bounded", 0, 10)
-    assert "another problem" in call("new", arms, "--binary", code=1)
+    assert "noise_scale (5.0 there, 0.5 now)" in call("new", arms, "--binary", code=1)
     assert "there are: ads" in invoke("status", url, "others", code=1)
     assert "No ticket" in call("tell", "x", "1", code=1)
     assert "finite number" in call("tell", "x", "nan", code=1)
@@ -242,3 +242,13 @@ def test_the_client_in_the_readme(arms, url, tmp_path):
     with Outpost(url) as outpost:
         code = code.replace("http://127.0.0.1:8000", outpost.url)
         assert python(code, tmp_path) == output
+
+
+def test_an_export_to_standard_output(arms, url, tmp_path):
+    invoke("new", url, "ads", arms, "--binary")
+    invoke("add", url, "ads", 0, 1)
+    path = tmp_path / "run.jsonl"
+    invoke("export", url, "ads", path)
+    for extra in ((), ("--json",)):
+        assert invoke("export", url, "ads", "-", *extra) == path.read_text()
+    assert not (tmp_path / "-").exists()

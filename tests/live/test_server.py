@@ -452,7 +452,7 @@ def test_a_copy_that_was_restored_is_opened_again(url, calls, tmp_path):
     connection.close()
     other.close()
     answer = calls.get("/api/experiments/ads")
-    assert answer.status_code == 503 and "not the one that it was" in answer.json()["error"]
+    assert answer.status_code == 500 and "not the one that it was" in answer.json()["error"]
     assert get(calls)["pulls"] == 0
 
 

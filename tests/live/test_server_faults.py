@@ -1,6 +1,7 @@
 """Servers that are killed, and databases that fail them: what was acknowledged is there, once."""
 
 import json
+import os
 import random
 import resource
 import signal
@@ -199,6 +200,13 @@ def problem_of(answer):
     return answer.json()["error"]
 
 
+def damage_of(answer):
+    """Return the sentence of an answer that says: not until somebody restores a copy."""
+    assert answer.status_code == 500 and "retry-after" not in answer.headers, answer.text
+    assert answer.json()["kind"] == "InvalidState"
+    return answer.json()["error"]
+
+
 def test_a_database_without_room(postgres_server, postgres_url):
     with Experiment.open(postgres_url, "ads", create=crew.problem()) as experiment:
         experiment.add(0, 1.0)
@@ -225,14 +233,15 @@ def experiments(each_url, tmp_path):
 def test_a_database_that_can_only_be_read(experiments, monkeypatch):
     connect = sqlite3.connect
 
-    def read_only(path, **settings):
-        return connect(f"file:{path}?mode=ro", uri=True, **settings)
+    def read_only(place, **settings):
+        return connect(f"{place}?mode=ro", **settings)
 
     url = experiments
     if url.startswith("postgresql:"):
         url += "&options=-c%20default_transaction_read_only%3Don"
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", read_only)
+        patch.setattr(os, "access", lambda path, mode: False)
         with serving(url) as client:
             answer = client.post("/api/experiments/ads/add", json={"arm": 0, "reward": 1.0})
             sentence = problem_of(answer)
@@ -249,10 +258,10 @@ def test_a_log_that_is_damaged(experiments, tmp_path):
     change(experiments, "UPDATE entries SET digest = 'x' WHERE name = 'ads' AND seq = 4")
     with serving(experiments) as client:
         for _ in range(2):
-            sentence = problem_of(client.get("/api/experiments/ads"))
+            sentence = damage_of(client.get("/api/experiments/ads"))
             assert "event 4" in sentence and "Restore a copy" in sentence
             answer = client.post("/api/experiments/ads/add", json={"arm": 0, "reward": 1.0})
-            assert "Restore a copy" in problem_of(answer)
+            assert "Restore a copy" in damage_of(answer)
         answer = client.post("/api/experiments/other/add", json={"arm": 0, "reward": 1.0})
         assert answer.json()["pulls"] == 7
         assert client.get("/api/health").status_code == 200
@@ -273,7 +282,7 @@ def test_a_truncated_file(sqlite_url, tmp_path):
     whole = path.read_bytes()
     with serving(sqlite_url) as client:
         path.write_bytes(whole[: len(whole) // 2])
-        sentence = problem_of(client.get("/api/experiments/ads"))
+        sentence = damage_of(client.get("/api/experiments/ads"))
         assert "damaged" in sentence and "Restore a copy" in sentence
     for rest in tmp_path.glob("run.db-*"):
         rest.unlink()

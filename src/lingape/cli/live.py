@@ -150,19 +150,29 @@ def new(
 @click.argument("url")
 @as_json
 def list_(url: str, json: bool) -> None:
-    """Print the experiments, one a line: name, arms, rewards, whether it is settled; by tabs."""
-    from ..live import experiments
+    """Print the experiments, one a line: name, arms, rewards, whether it is settled; by tabs.
 
-    found = [
-        {"name": one.name, "arms": one.arms, "pulls": one.pulls, "settled": one.settled}
-        for one in experiments(url, _token())
-    ]
+    Of one whose log is damaged: name, damaged, and what to do.
+    """
+    from ..live import Unreadable, experiments
+
+    found = experiments(url, _token())
     if json:
-        say(found)
+        say(
+            [
+                {"name": one.name, "damaged": True, "error": one.error}
+                if isinstance(one, Unreadable)
+                else {field: getattr(one, field) for field in ("name", "arms", "pulls", "settled")}
+                for one in found
+            ]
+        )
         return
     for one in found:
-        state = "settled" if one["settled"] else "running"
-        say(f"{printable(str(one['name']))}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
+        if isinstance(one, Unreadable):
+            say(f"{printable(one.name)}\tdamaged\t{printable(one.error)}")
+        else:
+            state = "settled" if one.settled else "running"
+            say(f"{printable(one.name)}\t{one.arms} arms\t{one.pulls} rewards\t{state}")
     if not found:
         say("There are no experiments yet; lingape live new begins one.", err=True)
 
@@ -268,8 +278,14 @@ def certificate(url: str, name: str, json: bool) -> None:
 @click.argument("path", type=new_file)
 @as_json
 def export(url: str, name: str, path: str, json: bool) -> None:
-    """Write the log to a new file, as JSON lines: for verify, for import, and to keep."""
+    """Write the log to a new file, as JSON lines: for verify, for import, and to keep.
+
+    With - for the file it goes to standard output, and nothing else does.
+    """
     with open_experiment(url, name) as experiment:
+        if path == "-":
+            click.echo("".join(experiment.export_lines()), nl=False)
+            return
         count = experiment.export(path)
     say({"path": path, "events": count} if json else f"{path}: {count} events")
 

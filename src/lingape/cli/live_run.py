@@ -17,6 +17,7 @@ from .stopping import FAILED, LIMIT, requests_to_stop
 if TYPE_CHECKING:
     from ..finding import Command, Stop
     from ..live import Experiment, LogCertificate, RemoteExperiment, Ticket
+    from ..live.tickets import TimeToLive
 
 
 @click.command()
@@ -96,11 +97,12 @@ def run(
     ):
         try:
             run_crew(
-                _Source(experiment, stop, ttl, show),
+                _Source(experiment, stop, show),
                 lambda ticket: _reward(command, ticket, stop),
                 workers=workers,
                 max_pulls=max_pulls,
                 max_failures=max_failures,
+                ttl=ttl,
             )
         except (KeyboardInterrupt, CommandFailed) as reason:
             if stop.soon:
@@ -126,13 +128,14 @@ class _Source:
 
     experiment: "Experiment | RemoteExperiment"
     stop: "Stop"
-    ttl: str | None
     show: Callable[[str], None] | None
 
-    def ask(self, n: int = 1, *, worker: str | None = None) -> "list[Ticket]":
+    def ask(
+        self, n: int = 1, *, worker: str | None = None, ttl: "TimeToLive" = "1d"
+    ) -> "list[Ticket]":
         if self.stop.soon:
             raise KeyboardInterrupt
-        return self.experiment.ask(n, worker=f"{platform.node()}-{worker}", ttl=self.ttl)
+        return self.experiment.ask(n, worker=f"{platform.node()}-{worker}", ttl=ttl)
 
     def tell(self, ticket: str, reward: float) -> None:
         pulls = self.experiment.tell(ticket, reward).pulls

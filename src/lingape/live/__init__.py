@@ -13,7 +13,7 @@ from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
 from .noise import noise_scale_for
 from .replay import LogCertificate, Progress
-from .standing import Standing, Status, Summary
+from .standing import Standing, Status, Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
@@ -38,6 +38,7 @@ __all__ = [
     "Summary",
     "Ticket",
     "Told",
+    "Unreadable",
     "Verification",
     "Voided",
     "check_model",

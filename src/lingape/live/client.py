@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
@@ -37,8 +38,8 @@ from .events import Created, Event, from_data
 from .history import Point, checked_points
 from .model_check import ModelCheck
 from .replay import LogCertificate, Progress
-from .standing import Status, Summary
-from .tickets import Ticket
+from .standing import Status, Summary, Unreadable
+from .tickets import Ticket, TimeToLive, id_of
 from .verification import Verification, read_export, verify
 
 PAGE = 1_000  # events in one request
@@ -94,6 +95,7 @@ class Client:
         self._token, self._retries, self._timeout = token, retries, timeout
         self._lock, self._process = threading.Lock(), os.getpid()
         self._idle: list[http.client.HTTPConnection] = []
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"Client({self.base_url!r})"  # and no token
@@ -105,7 +107,12 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; the next request opens another."""
+        """Close the connections, for good: make another client to go on."""
+        self._closed = True
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connections that nobody uses now; the next request opens another."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -115,12 +122,9 @@ class Client:
         """Return what the server says about itself."""
         return self._get("/api/health", dict[str, Any])
 
-    def experiments(self) -> list[Summary]:
-        """Return the experiments on the server, each in a line."""
-        found, damaged = self._get("/api/experiments", _summaries)
-        if damaged:
-            raise InvalidState(damaged[0])
-        return found
+    def experiments(self) -> list[Summary | Unreadable]:
+        """Return the experiments on the server, each in a line, by name."""
+        return self._get("/api/experiments", _summaries)
 
     def create(
         self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
@@ -163,6 +167,8 @@ class Client:
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Return the answer to a request, repeated as often as it takes and is allowed."""
+        if self._closed:
+            raise InvalidState(f"{self!r} was closed. Make another to go on.")
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
             wait = min(SLOWEST, 0.1 * 2**attempt) * random.uniform(0.5, 1.0)
@@ -229,6 +235,7 @@ class RemoteExperiment:
 
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, name
+        self._closed = False
         self._path = f"/api/experiments/{quote(str(name), safe='', errors='replace')}"
 
     def __enter__(self) -> Self:
@@ -238,8 +245,9 @@ class RemoteExperiment:
         self.close()
 
     def close(self) -> None:
-        """Close the client's connections; the next request opens another."""
-        self.client.close()
+        """End its use, for good; the client and its other experiments may go on."""
+        self._closed = True
+        self.client.hang_up()
 
     @property
     def problem(self) -> Problem:
@@ -253,20 +261,21 @@ class RemoteExperiment:
         n: int = 1,
         *,
         worker: str | None = None,
-        ttl: str | float | None = "1d",
+        ttl: TimeToLive = "1d",
         key: str | None = None,
     ) -> list[Ticket]:
         """Return `n` arms to pull; see Experiment.ask. Without a key it makes one."""
-        body = {"n": n, "worker": worker, "ttl": ttl, "key": key or _key()}
+        seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
+        body = {"n": n, "worker": worker, "ttl": seconds, "key": key or _key()}
         return self._post("ask", body, _tickets)
 
-    def tell(self, ticket: str, reward: float) -> Progress:
+    def tell(self, ticket: str | Ticket, reward: float) -> Progress:
         """Record the reward of a ticket; telling the same again changes nothing."""
-        return self._post("tell", {"ticket": ticket, "reward": _plain(reward)}, _progress)
+        return self._post("tell", {"ticket": id_of(ticket), "reward": _plain(reward)}, _progress)
 
-    def void(self, ticket: str, reason: str) -> Progress:
+    def void(self, ticket: str | Ticket, reason: str) -> Progress:
         """Record that a ticket will have no reward, for a reason other than the reward."""
-        return self._post("void", {"ticket": ticket, "reason": reason}, _progress)
+        return self._post("void", {"ticket": id_of(ticket), "reason": reason}, _progress)
 
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for. Without a key it makes one."""
@@ -307,11 +316,15 @@ class RemoteExperiment:
             time.sleep(LOOK)
 
     def export(self, path: str | Path) -> int:
-        """Write the log as JSON lines, each event with its hash; return how many."""
-        answer = self.client._request("GET", f"{self._path}/export")
-        with open(path, "xb") as file:
-            file.write(answer)
-        return answer.count(b"\n")
+        """Write the log to a new file as JSON lines, each event with its hash; return how many."""
+        lines = self.export_lines()
+        with open(path, "x", encoding="ascii") as file:
+            file.writelines(lines)
+        return len(lines)
+
+    def export_lines(self) -> list[str]:
+        """Return the lines of an export."""
+        return self._fetch("/export").decode("ascii").splitlines(keepends=True)
 
     def verify(self) -> Verification:
         """Fetch the whole log, replay it here, and check everything in it."""
@@ -327,10 +340,16 @@ class RemoteExperiment:
         workers: int = 4,
         max_pulls: int | None = None,
         max_failures: int = 10,
+        ttl: TimeToLive = "1d",
     ) -> Outcome:
         """Call `reward_fn` with tickets, in threads, until it is settled; see Experiment.run."""
         return run_crew(
-            self, reward_fn, workers=workers, max_pulls=max_pulls, max_failures=max_failures
+            self,
+            reward_fn,
+            workers=workers,
+            max_pulls=max_pulls,
+            max_failures=max_failures,
+            ttl=ttl,
         )
 
     def watch(self) -> Iterator[Status]:
@@ -346,15 +365,27 @@ class RemoteExperiment:
             time.sleep(LOOK)
 
     def _get(self, what: str, made: Callable[[Any], T]) -> T:
-        return self.client._get(self._path + what, made)
+        return self.client._get(self._at(what), made)
 
     def _post(self, what: str, body: dict[str, Any], made: Callable[[Any], T]) -> T:
-        return self.client._post(f"{self._path}/{what}", body, made)
+        return self.client._post(self._at(f"/{what}"), body, made)
+
+    def _fetch(self, what: str) -> bytes:
+        return self.client._request("GET", self._at(what))
+
+    def _at(self, what: str) -> str:
+        """Return where something of the experiment is, or raise if it was closed."""
+        if self._closed:
+            raise InvalidState(
+                f"The experiment {self.name!r} was closed. Client.experiment opens it again."
+            )
+        return self._path + what
 
 
-def _summaries(data: Any) -> tuple[list[Summary], list[str]]:
+def _summaries(data: Any) -> list[Summary | Unreadable]:
     lines = [Summary.from_dict(line) for line in data["experiments"]]
-    return lines, [log["error"] for log in data["unreadable"]]
+    damaged = [Unreadable(log["name"], log["error"]) for log in data["unreadable"]]
+    return sorted([*lines, *damaged], key=lambda one: one.name)
 
 
 def _tickets(data: Any) -> list[Ticket]:

@@ -10,7 +10,7 @@ from ..errors import ExplorationOver, InvalidArgument, LingapeError
 from ..explorers.skeleton import checked_reward
 from .replay import LogCertificate
 from .texts import shortened
-from .tickets import Ticket
+from .tickets import Ticket, TimeToLive, checked_ttl
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ class Outcome:
 class Source(Protocol):
     """An experiment, here or on a server."""
 
-    def ask(self, n: int = 1, *, worker: str | None = None) -> list[Ticket]: ...
+    def ask(
+        self, n: int = 1, *, worker: str | None = None, ttl: TimeToLive = "1d"
+    ) -> list[Ticket]: ...
 
     def tell(self, ticket: str, reward: float) -> object: ...
 
@@ -49,6 +51,7 @@ def run_crew(
     workers: int,
     max_pulls: int | None,
     max_failures: int,
+    ttl: TimeToLive = "1d",
 ) -> Outcome:
     """Call `reward_fn` with tickets, in threads, until the question is answered."""
     for name, value in (("workers", workers), ("max_failures", max_failures)):
@@ -60,7 +63,8 @@ def run_crew(
         raise InvalidArgument(
             f"max_pulls must be a whole number from 0, or None for no limit; got {max_pulls!r}."
         )
-    crew = _Crew(experiment, reward_fn, max_pulls, max_failures)
+    checked_ttl(ttl)
+    crew = _Crew(experiment, reward_fn, max_pulls, max_failures, ttl)
     threads = [
         threading.Thread(target=crew.work, args=(f"run-{os.getpid()}-{i}",))
         for i in range(workers)
@@ -96,8 +100,9 @@ class _Crew:
         reward_fn: Callable[[Ticket], float],
         max_pulls: int | None,
         max_failures: int,
+        ttl: TimeToLive,
     ) -> None:
-        self._experiment, self._reward_fn = experiment, reward_fn
+        self._experiment, self._reward_fn, self._ttl = experiment, reward_fn, ttl
         self._left, self._max_failures = max_pulls, max_failures
         self._lock = threading.Lock()
         self._in_a_row = 0
@@ -109,7 +114,7 @@ class _Crew:
     def work(self, worker: str) -> None:
         try:
             while self._another():
-                self._pull(self._experiment.ask(worker=worker)[0])
+                self._pull(self._experiment.ask(worker=worker, ttl=self._ttl)[0])
         except ExplorationOver:
             self.over = True
         except BaseException as reason:

@@ -173,6 +173,35 @@ def damaged(place: int, why: str) -> InvalidState:
     )
 
 
+def differences(there: Created, now: Created) -> list[str]:
+    """Return the settings in which the beginnings of two experiments differ, and how."""
+    found = []
+    settings = [(there.problem, now.problem), (vars(there), vars(now))]
+    names = [[*there.problem], ["explorer", "seed", "format"]]
+    for (old, new), group in zip(settings, names, strict=True):
+        found += [
+            f"{name} {_contrast(old.get(name), new.get(name))}"
+            for name in group
+            if old.get(name) != new.get(name)
+        ]
+    return found
+
+
+def _contrast(there: Any, now: Any) -> str:
+    """Return how two settings differ; of long lists, where and how first."""
+    if isinstance(there, list) and isinstance(now, list):
+        if len(there) != len(now):
+            return f"({len(there)} there, {len(now)} now)"
+        place = next(i for i, (a, b) in enumerate(zip(there, now, strict=True)) if a != b)
+        return f"(number {place} is {_short(there[place])} there, {_short(now[place])} now)"
+    return f"({_short(there)} there, {_short(now)} now)"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def rounded(time: float) -> float:
     """Return a time as precisely as it is written."""
     return round(time, 3)

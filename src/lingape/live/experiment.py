@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -35,6 +34,7 @@ from .events import (
     Told,
     Voided,
     as_text,
+    differences,
     from_text,
     keyed,
     reference,
@@ -45,13 +45,16 @@ from .history import History, Point, checked_points
 from .model_check import ModelCheck, check_model
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
-from .store import START, WAY_OUT, Head, Note, Store, View, check_link, open_store
+from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked
 from .texts import checked_text
-from .tickets import TICKET, Ticket, checked_ttl, ticket_id, tickets_of
+from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turn import Request, Turn
 from .verification import Verification, export_line, read_export, verify
 
 EVERY = 500  # events between snapshots
+FAR = 24  # events that take about as long to replay as a snapshot does to read
+OFTEN = 16  # events between snapshots where many processes share an experiment
+SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 MOST = 1_000  # tickets in one ask
 T = TypeVar("T")
 CUT = (
@@ -76,7 +79,8 @@ class Experiment:
         self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
         self._memory: Replay | None = None  # what the log amounts to, as far as it was read
         self._loaded = 0  # the event from which it was read on
-        after_fork(self._renew)
+        self._crowded = False  # other processes append more than this one can replay
+        after_fork(self)
 
     @classmethod
     def open(
@@ -137,18 +141,18 @@ class Experiment:
             self._store.sync()
         with self.current() as replay:
             created = replay.created
-        if beginning is not None and _setup(created) != _setup(beginning):
+        if beginning is not None and (others := differences(created, beginning)):
             raise Conflict(
-                f"There is an experiment {self.name!r} in {self._store.url} already, with another "
-                f"problem, explorer or seed (explorer {created.explorer!r}, seed {created.seed}). "
-                "Go on with that one as it is, or begin one under another name."
+                f"There is an experiment {self.name!r} in {self._store.url} already, with other "
+                f"settings: {'; '.join(others)}. Open it without create, or begin one under "
+                "another name."
             )
         with self._mutex:
             if replay.head.seq - self._loaded >= EVERY:  # the snapshot was of no use
                 self._save(replay)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, for good: open the experiment again to use it."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -168,7 +172,7 @@ class Experiment:
         n: int = 1,
         *,
         worker: str | None = None,
-        ttl: str | float | None = "1d",
+        ttl: TimeToLive = "1d",
         key: str | None = None,
     ) -> list[Ticket]:
         """Return `n` arms to pull, each with the ticket under which to tell its reward.
@@ -176,8 +180,8 @@ class Experiment:
         Arms that are asked for and not told yet count when choosing, so that workers side by side
         get different arms where that helps.
         worker: who asks, for the log.
-        ttl: for how long to count on the rewards, in seconds or as "90s", "30m", "6h", "2d"; None
-            for no deadline. A reward told later is as welcome.
+        ttl: for how long to count on the rewards, in seconds, as a timedelta or as "90s", "30m",
+            "6h", "2d"; None for no deadline. A reward told later is as welcome.
         key: a text of the caller's choice; asking again with the same key gives the same tickets.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
@@ -212,56 +216,56 @@ class Experiment:
 
         return self._in_turn(act, None if key is None else keyed("ask", key))
 
-    def tell(self, ticket: str, reward: float) -> Progress:
+    def tell(self, ticket: str | Ticket, reward: float) -> Progress:
         """Record the reward of a ticket; return how many there are, and whether that settles it.
 
+        ticket: what ask() returned, or its id.
         Telling the same again changes nothing; telling another reward is a Conflict, and so is
         telling that of a voided ticket. A ticket past its deadline may be told.
         """
-        value = checked_reward(reward)
+        id, value = id_of(ticket), checked_reward(reward)
 
         def act(turn: Turn) -> Progress:
-            known = turn.replay.open.get(ticket) if isinstance(ticket, str) else None
+            known = turn.replay.open.get(id) if isinstance(id, str) else None
             if known is None:
-                before = self._closing(turn, ticket)
+                before = self._closing(turn, id)
                 if isinstance(before, Told) and before.reward == value:
                     return turn.replay.progress
                 if isinstance(before, Told):
                     raise Conflict(
-                        f"Ticket {ticket} was told {before.reward!r}; now it is {value!r}. What "
+                        f"Ticket {id} was told {before.reward!r}; now it is {value!r}. What "
                         "is recorded stays; a second trial of the arm is for add()."
                     )
                 raise Conflict(
-                    f"Ticket {ticket} was voided ({before.reason}), so its reward does not count. "
+                    f"Ticket {id} was voided ({before.reason}), so its reward does not count. "
                     "If the trial did take place after all, record it with add()."
                 )
-            turn.record(
-                Told(seq=turn.next, time=turn.now, ticket=ticket, arm=known.arm, reward=value)
-            )
+            turn.record(Told(seq=turn.next, time=turn.now, ticket=id, arm=known.arm, reward=value))
             return turn.replay.progress
 
         return self._in_turn(act)
 
-    def void(self, ticket: str, reason: str) -> Progress:
+    def void(self, ticket: str | Ticket, reason: str) -> Progress:
         """Record that a ticket will have no reward; voiding again changes nothing.
 
+        ticket: what ask() returned, or its id.
         That must not depend on the reward: where a trial can go wrong because of the arm, tell its
         worst value instead.
         """
-        why = checked_text("reason", reason)
+        id, why = id_of(ticket), checked_text("reason", reason)
         if not why:
             raise InvalidArgument("void needs a reason, such as 'node lost'; got none.")
 
         def act(turn: Turn) -> Progress:
-            if not isinstance(ticket, str) or ticket not in turn.replay.open:
-                before = self._closing(turn, ticket)
+            if not isinstance(id, str) or id not in turn.replay.open:
+                before = self._closing(turn, id)
                 if isinstance(before, Told):
                     raise Conflict(
-                        f"Ticket {ticket} was told {before.reward!r} and cannot be voided: what "
+                        f"Ticket {id} was told {before.reward!r} and cannot be voided: what "
                         "is recorded stays."
                     )
                 return turn.replay.progress
-            turn.record(Voided(seq=turn.next, time=turn.now, ticket=ticket, reason=why))
+            turn.record(Voided(seq=turn.next, time=turn.now, ticket=id, reason=why))
             return turn.replay.progress
 
         return self._in_turn(act)
@@ -316,7 +320,7 @@ class Experiment:
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
         with self._store.view(self.name) as view:
-            entries = list(view.read(after, limit))
+            entries = list(read_linked(view, after, limit))
         self._store.sync()
         return [from_text(entry.text, place=entry.seq) for entry in entries]
 
@@ -324,21 +328,25 @@ class Experiment:
         """Return how B(t) fell, in at most so many points; it replays the whole log."""
         checked_points(points)
         with self._store.view(self.name) as view:
-            entries = list(view.read())
+            entries = list(read_linked(view))
         self._store.sync()
         history = History()
         history.follow([entries])
         return history.points(points)
 
     def export(self, path: str | Path) -> int:
-        """Write the log as JSON lines, each event with its hash; return how many."""
-        with self._store.view(self.name) as view:
-            entries = list(view.read())
-        self._store.sync()
+        """Write the log to a new file as JSON lines, each event with its hash; return how many."""
+        lines = self.export_lines()
         with open(path, "x", encoding="ascii") as file:
-            for entry in entries:
-                file.write(export_line(entry))
-        return len(entries)
+            file.writelines(lines)
+        return len(lines)
+
+    def export_lines(self) -> list[str]:
+        """Return the lines of an export."""
+        with self._store.view(self.name) as view:
+            entries = list(read_linked(view))
+        self._store.sync()
+        return [export_line(entry) for entry in entries]
 
     @classmethod
     def from_export(cls, path: str | Path, url: str) -> Self:
@@ -380,15 +388,22 @@ class Experiment:
         workers: int = 4,
         max_pulls: int | None = None,
         max_failures: int = 10,
+        ttl: TimeToLive = "1d",
     ) -> Outcome:
         """Call `reward_fn` with tickets, in threads, until the question is answered.
 
         If it raises, the ticket is voided and the exception is among the failures returned.
         max_pulls: calls to make at most.
         max_failures: how many failures in a row end it; the last is raised.
+        ttl: for how long to count on each reward, as for ask.
         """
         return run_crew(
-            self, reward_fn, workers=workers, max_pulls=max_pulls, max_failures=max_failures
+            self,
+            reward_fn,
+            workers=workers,
+            max_pulls=max_pulls,
+            max_failures=max_failures,
+            ttl=ttl,
         )
 
     def _closing(self, turn: Turn, ticket: Any) -> Told | Voided:
@@ -424,7 +439,8 @@ class Experiment:
         try:
             with self._mutex:
                 while not request.over:
-                    self._take_turn(request)
+                    with self._store.line():
+                        self._take_turn(request)
         except BaseException:
             request.over = True  # nobody waits for it any longer
             raise
@@ -437,7 +453,7 @@ class Experiment:
         A shared turn that fails is as if it had not been, and each takes one alone; but for one
         that fails in its commit, of which nobody knows whether it is recorded.
         """
-        self._follow_view()  # most of the work, while others may still write
+        self._follow_view()  # most of the work, while the one before still writes
         shared = not request.called
         requests = self._call() if shared else [request]
         sought = [each.reference for each in requests if each.reference is not None]
@@ -448,6 +464,8 @@ class Experiment:
                 requests += self._call() if shared else []
                 for each in requests:
                     each.run(turn)
+                if self._crowded and turn.passed(OFTEN):
+                    log.keep(turn.replay.snapshot())
                 complete = True
             for each in requests:
                 each.over = True
@@ -490,9 +508,10 @@ class Experiment:
         try:
             if replay is None:
                 replay = self._load(view)
+            elif head.seq - replay.head.seq > FAR:
+                self._catch_up(view, replay)
             for entry in view.read(after=replay.head.seq):
-                check_link(replay.head, entry)
-                replay.apply(from_text(entry.text, place=entry.seq), entry.digest)
+                replay.follow(entry)
         except BaseException:
             self._memory = None
             raise
@@ -504,21 +523,34 @@ class Experiment:
         self._memory = replay
         return replay
 
+    def _catch_up(self, view: View, replay: Replay) -> None:
+        """Take over what another process made of the log: of many, each would replay it all.
+
+        It goes by whoever saved it as far as `_load` does, and by the same log: the entry that was
+        read last has to be there still.
+        """
+        self._crowded = replay.problem.arms.size <= SMALL
+        snapshot = view.snapshot() if self._crowded else None
+        if (
+            snapshot is not None
+            and snapshot.head.seq - replay.head.seq > FAR
+            and has_entry(view, replay.head)
+            and has_entry(view, snapshot.head)
+        ):
+            replay.restore(snapshot)
+
     def _load(self, view: View) -> Replay:
         """Return the state at the last snapshot, or at the first event if that is of no use."""
         replay = None
         for entry in view.read(limit=1):
-            first = from_text(entry.text, place=1)
-            if not isinstance(first, Created):
-                raise InvalidState(f"The log of {self.name!r} does not begin with its creation.")
-            replay = Replay(first, check_link(Head(0, START), entry).digest)
+            replay = Replay.begin(entry)
+        if replay is None and view.head().seq:
+            raise InvalidState(f"The log of {self.name!r} is damaged: it is empty. {WAY_OUT}")
         if replay is None:
             raise NotFound(f"There is no experiment {self.name!r} in {self._store.url}.")
         snapshot = view.snapshot()
-        if snapshot is not None and snapshot.head.seq > 1:
-            entries = list(view.read(after=snapshot.head.seq - 1, limit=1))
-            if entries and (entries[0].seq, entries[0].digest) == snapshot.head:
-                replay.restore(snapshot)
+        if snapshot is not None and snapshot.head.seq > 1 and has_entry(view, snapshot.head):
+            replay.restore(snapshot)
         self._loaded = replay.head.seq
         return replay
 
@@ -545,11 +577,6 @@ def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float
         seed=seed,
         version=__version__,
     )
-
-
-def _setup(created: Created) -> Created:
-    """Return what has to be the same when an experiment is opened with create again."""
-    return replace(created, time=0.0, version="")
 
 
 def _now(clock: Callable[[], float]) -> float:

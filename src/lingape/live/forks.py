@@ -4,23 +4,57 @@ To look for a new process number at each use is not enough: several threads woul
 """
 
 import os
-from collections.abc import Callable
-from typing import Any
-from weakref import WeakMethod
+from collections.abc import Iterator
+from itertools import count
+from typing import Generic, Protocol, TypeVar
+from weakref import ref
 
-_methods: set[WeakMethod[Any]] = set()
+T = TypeVar("T")
 
 
-def after_fork(method: Callable[[], None]) -> None:
-    """Call a method of an object in each child process, for as long as there is the object."""
-    _methods.add(WeakMethod(method, _methods.discard))
+class Living(Generic[T]):
+    """Objects, for as long as somebody else has them.
+
+    Unlike WeakSet and WeakMethod it is told of no death: the callbacks of those are code in Python
+    that runs wherever an object dies, also while the interpreter ends, and a signal that arrives
+    in one, such as Ctrl-C, is printed as an ignored exception and lost.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count()
+        self._refs: dict[int, ref[T]] = {}
+
+    def add(self, thing: T) -> None:
+        """Take in an object, and forget those that are gone."""
+        self._refs[next(self._numbers)] = ref(thing)
+        for number, each in list(self._refs.items()):
+            if each() is None:
+                self._refs.pop(number, None)
+
+    def __iter__(self) -> Iterator[T]:
+        things = [each() for each in list(self._refs.values())]
+        return iter([thing for thing in things if thing is not None])
+
+
+class Renewable(Protocol):
+    """What has something open that a child process must not use."""
+
+    def _renew(self) -> None:
+        """Leave it to the parent."""
+        ...
+
+
+_owners: Living[Renewable] = Living()
+
+
+def after_fork(owner: Renewable) -> None:
+    """Call `owner._renew()` in each child process, for as long as there is the owner."""
+    _owners.add(owner)
 
 
 def _in_child() -> None:
-    for found in list(_methods):
-        method = found()
-        if method is not None:
-            method()
+    for owner in _owners:
+        owner._renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InvalidArgument
-from .events import Added, Created, Told, damaged, from_text
+from .events import Added, Told
 from .replay import Replay
 from .standing import contest_in, gap_bound_of
 from .store import Entry
@@ -48,13 +48,10 @@ class History:
         self.complete = True
 
     def _apply(self, entry: Entry) -> None:
-        event = from_text(entry.text, place=entry.seq)
         if self._replay is None:
-            if not isinstance(event, Created):
-                raise damaged(1, "a log begins with its creation")
-            self._replay = Replay(event, entry.digest)
+            self._replay = Replay.begin(entry)
             return
-        self._replay.apply(event, entry.digest)
+        event = self._replay.follow(entry)
         contest = contest_in(self._replay)
         if contest is None or not isinstance(event, Told | Added):
             return

@@ -2,15 +2,17 @@
 
 import time
 
+from ..errors import LingapeError, StorageFailed
 from .client import Client
 from .experiment import Experiment
-from .standing import Summary, summary_of
+from .standing import Summary, Unreadable, summary_of
 from .store import open_store
 
 
-def experiments(url: str, token: str | None = None) -> list[Summary]:
-    """Return the experiments in a database, or on a server, each in a line.
+def experiments(url: str, token: str | None = None) -> list[Summary | Unreadable]:
+    """Return the experiments in a database, or on a server, each in a line, by name.
 
+    Those whose log is damaged are among them as Unreadable.
     url: as for Experiment.open, or as for Client.
     token: if the server wants one.
     """
@@ -22,8 +24,14 @@ def experiments(url: str, token: str | None = None) -> list[Summary]:
         names = store.experiments()
     finally:
         store.close()
-    found = []
-    for name in names:
+    return [_line(url, name) for name in names]
+
+
+def _line(url: str, name: str) -> Summary | Unreadable:
+    try:
         with Experiment.open(url, name) as experiment, experiment.current() as replay:
-            found.append(summary_of(replay, time.time()))
-    return found
+            return summary_of(replay, time.time())
+    except StorageFailed:
+        raise
+    except LingapeError as reason:  # also of a name that damage made none
+        return Unreadable(name, str(reason))

@@ -10,12 +10,11 @@ in batches: the lock comes with what is new in the log and with what will be loo
 what is appended goes with the commit.
 """
 
-import hashlib
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, LiteralString, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
@@ -25,7 +24,7 @@ from psycopg.pq import TransactionStatus
 from ..chain import chained
 from ..errors import InvalidArgument, InvalidState, NotFound, StorageFailed
 from .forks import after_fork
-from .store import START, WAY_OUT, Entry, Head, Note, Snapshot
+from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, checked_snapshot, checksum
 
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers
@@ -42,11 +41,19 @@ Connection: TypeAlias = psycopg.Connection[Row]
 
 _SETTINGS: dict[str, Any] = {  # those in the URL come first
     "application_name": "lingape",
+    "client_encoding": "UTF8",
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "tcp_user_timeout": 30_000,
 }
 _GONE = ("08", "25P03", "57P01", "57P02", "57P03", "57P05")  # the connection, not the statement
+_DAMAGE = (  # what a database that is whole does not lead to: our statements fit our tables
+    "XX00",  # so says the server
+    "22021",  # a text is none
+    "23",  # something is there twice that is written once
+    "42703",  # a column is missing,
+    "42P01",  # or a table
+)
 _ADVICE = {
     "25006": "Nothing was recorded. It can only be read: name the server that takes writes.",
     "42501": "Nothing was recorded. Grant the role what it needs (docs/live.md).",
@@ -125,7 +132,8 @@ class PostgresStore:
         self._connection: Connection | None = None
         self._lost: float | None = None  # since when the server is gone
         self._seen: dict[str, int] = {}  # how far logs were read, to guess what is wanted next
-        after_fork(self._renew)
+        self._closed = False
+        after_fork(self)
         with self._alone():
             self._connected()
 
@@ -160,29 +168,30 @@ class PostgresStore:
             finally:
                 self._end(connection)
 
+    def line(self) -> AbstractContextManager[None]:
+        """Do nothing: those who wait for the server's lock stand in line."""
+        return nullcontext()
+
     def sync(self) -> None:
         """Do nothing: a commit is on disk when it returns, and nobody sees it before."""
 
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
-        (seq, digest), text = snapshot
-        checksum = hashlib.sha256(text.encode()).hexdigest()
         with self._alone():
-            self._again(
-                lambda connection: connection.execute(
-                    "INSERT INTO lingape.snapshots VALUES (%s, %s, %s, %s, %s) "
-                    "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, "
-                    "digest = excluded.digest, text = excluded.text, checksum = excluded.checksum",
-                    (name, seq, digest, text, checksum),
-                )
-            )
+            self._again(lambda connection: _keep(connection, name, snapshot))
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Let go of the server, for good."""
         with self._mutex:
+            self._closed = True
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+    @property
+    def outdated(self) -> bool:
+        """Never: a connection is to the server that the URL names, or broken."""
+        return False
 
     def _renew(self) -> None:
         """Leave the connection to the parent: both would speak on it."""
@@ -202,6 +211,8 @@ class PostgresStore:
                 yield
             except psycopg.Error as reason:
                 raise self._failure(reason) from reason
+            except UnicodeDecodeError as reason:
+                raise InvalidState(f"{self.url} is damaged: a text is none. {WAY_OUT}") from reason
 
     def _again(self, act: Callable[[Connection], T]) -> T:
         """Return what `act` returns; if the connection is lost, try once more on a new one."""
@@ -215,6 +226,8 @@ class PostgresStore:
         return act(self._connected())
 
     def _connected(self) -> Connection:
+        if self._closed:
+            raise InvalidState(f"{self.url} was closed. Open it again to use it.")
         if self._connection is not None:
             self._end(self._connection)  # of what an interrupt left
         if self._connection is None:
@@ -349,7 +362,7 @@ class PostgresStore:
     def _failure(self, reason: psycopg.Error) -> Exception:
         """Return what to raise instead of PostgreSQL's error."""
         code = reason.sqlstate or ""
-        if code.startswith("XX00"):
+        if code.startswith(_DAMAGE):
             return InvalidState(f"{self.url} is damaged ({_words(reason)}). {WAY_OUT}")
         advice = _ADVICE.get(code, "Nothing was recorded." if code else "Is the server running?")
         return StorageFailed(f"{self.url} cannot be used now: {_words(reason)}. {advice}")
@@ -420,10 +433,7 @@ class PostgresView:
             "SELECT seq, digest, text, checksum FROM lingape.snapshots WHERE name = %(name)s",
             {"name": self._name},
         )
-        for seq, digest, text, checksum in rows:
-            if hashlib.sha256(text.encode()).hexdigest() == checksum:
-                return Snapshot(Head(seq, digest), text)
-        return None
+        return checked_snapshot(rows[0]) if rows else None
 
 
 class PostgresLog(PostgresView):
@@ -448,6 +458,10 @@ class PostgresLog(PostgresView):
         self._seen[self._name] = seq
         return self._news.head
 
+    def keep(self, snapshot: Snapshot) -> None:
+        self.flush()
+        _keep(self._connection, self._name, snapshot)
+
     def flush(self, then: LiteralString = "") -> None:
         """Send what was appended, and a statement."""
         waiting, self._waiting = self._waiting, []
@@ -467,6 +481,16 @@ class PostgresLog(PostgresView):
     def _ask(self, question: LiteralString, values: Values) -> list[Row]:
         self.flush()
         return _batch(self._connection, question, values)[-1]
+
+
+def _keep(connection: Connection, name: str, snapshot: Snapshot) -> None:
+    (seq, digest), text = snapshot
+    connection.execute(
+        "INSERT INTO lingape.snapshots VALUES (%s, %s, %s, %s, %s) "
+        "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, "
+        "digest = excluded.digest, text = excluded.text, checksum = excluded.checksum",
+        (name, seq, digest, text, checksum(text)),
+    )
 
 
 def _batch(connection: Connection, statements: LiteralString, values: Values) -> list[list[Row]]:

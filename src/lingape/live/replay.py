@@ -19,8 +19,19 @@ from ..explorers.planned import PlannedExplorer
 from ..explorers.skeleton import GapExplorer
 from ..problem import Problem
 from ..specs import Recipe
-from .events import FORMAT, Added, Asked, Created, Event, Settled, Told, Voided, damaged
-from .store import Head, Snapshot
+from .events import (
+    FORMAT,
+    Added,
+    Asked,
+    Created,
+    Event,
+    Settled,
+    Told,
+    Voided,
+    damaged,
+    from_text,
+)
+from .store import START, Entry, Head, Snapshot, check_link
 
 DELAY = (
     "Whether a ticket's reward comes, late or never, and whether it is voided, does not depend on "
@@ -106,13 +117,34 @@ class Replay:
         try:
             self.problem = Problem(**created.problem)
             self.explorer = make_explorer(created.explorer, self.problem, created.seed)
-        except (TypeError, LingapeError) as reason:
+        except (TypeError, ValueError, LingapeError) as reason:
             raise damaged(1, str(reason)) from reason
         self.tally = Tally(len(self.problem))
         self.open: dict[str, Open] = {}
         self.asked = self.told = self.voided = self.added = 0
         self.settled: Settled | None = None
         self.settled_digest = ""
+
+    @classmethod
+    def begin(cls, entry: Entry) -> Self:
+        """Return the state after the first entry of a log."""
+        digest = check_link(Head(0, START), entry).digest
+        created = from_text(entry.text, place=1)
+        if not isinstance(created, Created):
+            raise damaged(1, "a log begins with its creation")
+        return cls(created, digest)
+
+    def follow(self, entry: Entry) -> Event:
+        """Move on by an entry of the log and return its event, or raise InvalidState."""
+        digest = check_link(self.head, entry).digest
+        event = from_text(entry.text, place=entry.seq)
+        try:
+            self.apply(event, digest)
+        except InvalidState:
+            raise
+        except LingapeError as reason:
+            raise damaged(entry.seq, f"the explorer refuses it ({reason})") from reason
+        return event
 
     def apply(self, event: Event, digest: str) -> None:
         """Move on by one event, or raise if it cannot follow on those before."""

@@ -9,33 +9,54 @@ No connection lives through a fork. SQLite keeps account of a file's locks for t
 and a child that inherits the account has none of the locks: whoever closes the file next would
 delete the write-ahead log under the child, with all that it writes from then on. So before a fork
 every connection of this process is closed, and both sides connect again when they need to.
+
+A file that was replaced or removed while it is open takes everything and keeps nothing. So before
+anything is acknowledged a look at the paths says whether they still lead to what was written; if
+not, the store is over, and whoever wants to go on opens what is there now.
 """
 
-import hashlib
 import os
 import random
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
-from weakref import WeakSet
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 from ..chain import chained
 from ..errors import InvalidState, NotFound, StorageFailed
-from .store import START, WAY_OUT, Entry, Head, Note, Snapshot
+from .files import WAL, Files
+from .forks import Living
+from .store import (
+    START,
+    WAY_OUT,
+    Entry,
+    Head,
+    Note,
+    Snapshot,
+    checked_row,
+    checked_snapshot,
+    checksum,
+)
 
 APPLICATION = 0x4C474150  # "LGAP", in the file's header
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers
 PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
+LINES = 4  # in which processes stand; who is first in one looks. One alone would wake up too late
 
 T = TypeVar("T")
-_stores: "WeakSet[SqliteStore]" = WeakSet()  # of this process
+_stores: "Living[SqliteStore]" = Living()  # of this process
 _connecting = threading.RLock()  # held while connecting, and from before a fork until after it
-_SYNCABLE = os.O_RDONLY if os.name == "posix" else os.O_RDWR
 
 _ADVICE = {
     "SQLITE_BUSY": "Another process has held it for too long; try again.",
@@ -46,6 +67,15 @@ _ADVICE = {
     "SQLITE_IOERR": "Make room on the disk, or look after it, and do the same again: nothing is "
     "recorded twice.",
 }
+
+_DAMAGE = (  # what a file that is whole does not lead to: our statements fit our tables
+    "SQLITE_ERROR",
+    "SQLITE_CORRUPT",
+    "SQLITE_NOTADB",
+    "SQLITE_CONSTRAINT",
+    "SQLITE_MISMATCH",
+    "SQLITE_TOOBIG",
+)
 
 SCHEMA = """CREATE TABLE logs (
     name TEXT PRIMARY KEY,
@@ -88,14 +118,19 @@ class SqliteStore:
 
     def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
         self.url = url
-        self.path = _real(url.removeprefix("sqlite:///"))
+        self._files = Files(url.removeprefix("sqlite:///"))
+        self.path = self._files.path
         if not create and not self.path.exists():
-            raise NotFound(f"There is no file {self.path}. Begin an experiment in it first.")
+            raise NotFound(f"There is no file at {url}. Begin an experiment in it first.")
         self._patience = patience
         self._mutex = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._journal: _Journal | None = None
         self._doubtful = False  # the disk did not confirm something
+        self._over = ""  # why it cannot be used any longer
+        self._still: tuple[int, ...] | None = None  # of a file that nobody writes to
+        with _connecting:
+            _stores.add(self)
         with self._using():
             pass
 
@@ -114,7 +149,28 @@ class SqliteStore:
     def transaction(self, name: str, sought: Sequence[str] = ()) -> Iterator["SqliteLog"]:
         """Give the log, alone."""
         with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
+            if self._journal is not None:
+                self._journal.leave()  # the next one comes up to date meanwhile
             yield SqliteLog(connection, name)
+            self._check_files()
+
+    @contextmanager
+    def line(self) -> Iterator[None]:
+        """Wait in line until this process is one of the next few to write.
+
+        Processes that just try again and again hinder each other, and some wait for long.
+        """
+        try:
+            journal = self._open_journal()
+        except OSError:  # of a file that can only be read
+            yield
+            return
+        if not journal.enter(self._patience):
+            raise StorageFailed(f"{self.url} cannot be used now. {_ADVICE['SQLITE_BUSY']}")
+        try:
+            yield
+        finally:
+            journal.leave()
 
     def sync(self) -> None:
         """Return once everything committed so far is safe from a power cut.
@@ -124,9 +180,11 @@ class SqliteStore:
         if self._doubtful:
             self._write_again()
         try:
-            self._open_journal().sync()
-        except FileNotFoundError:  # a file that is only read: all of it is in the main file
-            return
+            with suppress(FileNotFoundError):  # of a file that is only read, or was closed
+                self._open_journal().sync()
+            if self._files.changed():  # or another thread has just closed the file
+                with self._mutex:
+                    self._check_files()
         except OSError as reason:
             self._doubtful = True
             raise StorageFailed(
@@ -158,26 +216,52 @@ class SqliteStore:
             return journal
         with self._mutex:
             if self._journal is None:
-                self._journal = _Journal(self.path)
+                self._journal = _Journal(self._files.beside(WAL))
+                self._check_files()  # it is the log that SQLite writes to, if nothing changed
             return self._journal
 
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
-        (seq, digest), text = snapshot
-        with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
-            connection.execute(
-                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "seq = excluded.seq, digest = excluded.digest, text = excluded.text, "
-                "checksum = excluded.checksum",
-                (name, seq, digest, text, hashlib.sha256(text.encode()).hexdigest()),
-            )
+        with self.line(), self.transaction(name) as log:
+            log.keep(snapshot)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, for good."""
         with self._mutex:
-            connection, self._connection, self._journal = self._connection, None, None
-            if connection is not None:
-                connection.close()
+            self._over = self._over or f"{self.url} was closed. Open it again to use it."
+            self._disconnect()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the file was replaced or removed, so that only opening it anew helps."""
+        return self._files.changed() is not None
+
+    def _disconnect(self) -> None:
+        connection, self._connection, self._journal = self._connection, None, None
+        others = self._files.wal_of_others()
+        self._files.closed()
+        self._still = None
+        if connection is None:
+            return
+        if others and sys.version_info >= (3, 12):  # closing would remove what others wrote
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
+        connection.close()
+
+    def _check_files(self) -> None:
+        """Raise if the database is not the one that was opened; with the mutex held."""
+        what = "" if self._over else self._files.changed()
+        if what:
+            self._over = (
+                f"{self.url} is not the database that was opened: {what} while it was in use. "
+                "What was not acknowledged may be recorded or not. If it was moved, move it back; "
+                "if it was removed, put back a copy. Then open it again (restart what uses it), "
+                "check it with `lingape live verify`, and do the same again: nothing is recorded "
+                "twice."
+            )
+            with suppress(sqlite3.Error):
+                self._disconnect()
+        if self._over:
+            raise InvalidState(self._over)
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -185,37 +269,95 @@ class SqliteStore:
         try:
             while True:
                 with self._mutex:
+                    self._check_files()
                     if self._connection is not None:
-                        yield self._connection
+                        try:
+                            yield self._connection
+                        finally:
+                            self._check_stillness()
                         return
                 with _connecting, self._mutex:  # in the order in which a fork takes them
-                    _stores.add(self)
-                    if self._connection is None:
+                    if self._connection is None and not self._over:
+                        self._expire_others()
                         self._connection = self._connect()
                         self._journal = None  # that of another connection may be deleted
         except sqlite3.Error as reason:
             raise self._failure(reason) from reason
 
+    def _expire_others(self) -> None:
+        """Close what this process has open of files that are not there any longer.
+
+        SQLite shares what it knows of a file in memory among all connections of a process: a new
+        one beside an old one would use locks that no other process sees.
+        """
+        for other in _stores:
+            if other is not self and other.path == self.path and other.outdated:
+                if not other._mutex.acquire(blocking=False):
+                    raise StorageFailed(
+                        f"{self.url} cannot be opened now: another thread is using files that "
+                        "were replaced or removed. Do the same again."
+                    )
+                try:
+                    with suppress(InvalidState):
+                        other._check_files()
+                finally:
+                    other._mutex.release()
+
     def before_fork(self) -> None:
         """Wait for other threads to be done, keep them out, and let go of the file."""
         self._mutex.acquire()
         with suppress(sqlite3.Error):
-            self.close()
+            self._disconnect()
 
     def after_fork(self) -> None:
         """Let other threads in, or in the child those to come."""
         self._mutex.release()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=0.0, isolation_level=None, check_same_thread=False
-        )
+        self._files.opening()
         try:
-            self._prepare(connection)
+            connection = self._open(f"file:{quote(str(self.path))}", self._prepare)
+        except sqlite3.OperationalError:
+            if self._writable() or not self.path.exists():
+                raise
+            connection = self._connect_immutable()
+        self._files.opened()
+        return connection
+
+    def _connect_immutable(self) -> sqlite3.Connection:
+        """Open a file in a folder that cannot be written, where SQLite has no room for its own.
+
+        That is sound while nobody writes to it: before anybody hears of what was read, a look at
+        the file says whether somebody did.
+        """
+        if self._files.unmerged():
+            raise StorageFailed(
+                f"{self.url} cannot be read where it is: {self.path.name}-wal holds what is not "
+                "in the file yet, and the folder cannot be written. Copy both into one that can "
+                "be, and read them there."
+            )
+        still = self._files.still()
+        connection = self._open(f"file:{quote(str(self.path))}?immutable=1", self._ours)
+        self._still = still
+        return connection
+
+    def _open(self, uri: str, check: Callable[[sqlite3.Connection], Any]) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=0.0, isolation_level=None, check_same_thread=False
+        )
+        connection.text_factory = _text
+        try:
+            check(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _check_stillness(self) -> None:
+        """Raise if somebody wrote to a file that was read as if nobody could."""
+        if self._still is not None and self._files.still() != self._still:
+            self._disconnect()
+            raise StorageFailed(f"{self.url} was written to while it was read. Do the same again.")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Check that the file is ours, or make it so."""
@@ -296,10 +438,13 @@ class SqliteStore:
                     raise
             time.sleep(PAUSE * random.random())
 
+    def _writable(self) -> bool:
+        return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+
     def _failure(self, reason: sqlite3.Error) -> Exception:
         """Return what to raise instead of SQLite's error."""
         name = getattr(reason, "sqlite_errorname", "") or ""
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        if name.startswith(_DAMAGE) or (name == "SQLITE_READONLY" and self._writable()):
             return InvalidState(f"{self.url} is damaged, or no database ({reason}). {WAY_OUT}")
         for code, advice in _ADVICE.items():
             if name.startswith(code):
@@ -308,16 +453,24 @@ class SqliteStore:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        with suppress(sqlite3.Error):
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 
 class _Journal:
-    """A write-ahead log, to wait for the disk on; closed once nobody waits on it any longer."""
+    """A write-ahead log, to wait on: for the disk, or for a turn.
+
+    It is closed once nobody waits on it any longer. SQLite locks other files, never this one, so
+    that a lock on it can serve processes to stand in line. The system serves them in order, and
+    removes those that die. Who is not in line is not kept from writing.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(f"{path}-wal", _SYNCABLE)
+        try:
+            self._file = os.open(path, os.O_RDWR)
+        except PermissionError:  # of a file that others write
+            self._file = os.open(path, os.O_RDONLY)
         with suppress(OSError):  # a new file is found again if its folder is on disk
             folder = os.open(path.parent, os.O_RDONLY)
             try:
@@ -328,17 +481,69 @@ class _Journal:
     def sync(self) -> None:
         getattr(os, "fdatasync", os.fsync)(self._file)
 
+    def enter(self, patience: float) -> bool:
+        """Stand in line, and return whether it was our turn within so many seconds."""
+        if fcntl is None or self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
+            return True
+        place = _Place(self)
+        try:
+            return place.reached(patience)
+        except BaseException:
+            place.give_up()
+            raise
+
+    def leave(self) -> None:
+        """Let the next one come."""
+        if fcntl is not None:
+            self._lock(fcntl.LOCK_UN)
+
+    def _lock(self, how: int) -> bool:
+        """Lock or unlock a byte of it; return False if others have it locked."""
+        try:
+            fcntl.lockf(self._file, how, 1, os.getpid() % LINES)
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError:  # a system that has no such locks
+            return True
+        return True
+
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         if hasattr(self, "_file"):
             close(self._file)
 
 
-def _real(path: str) -> Path:
-    """Return where a file is: SQLite follows links too, and its write-ahead log lies there.
+class _Place:
+    """A place in line.
 
-    Later the current folder may be another.
+    The system has no time limit for those who wait for a lock, so another thread does the waiting:
+    one that comes too late lets the next one go first.
     """
-    return Path(path) if path == ":memory:" else Path(path).resolve()
+
+    def __init__(self, journal: _Journal) -> None:
+        self._journal = journal
+        self._deciding = threading.Lock()
+        self._here = threading.Event()
+        self._given_up = False
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        self._journal._lock(fcntl.LOCK_EX)
+        with self._deciding:
+            if self._given_up:
+                self._journal.leave()
+            self._here.set()
+
+    def reached(self, patience: float) -> bool:
+        """Return whether it is our turn, within so many seconds."""
+        return self._here.wait(patience) or not self.give_up()
+
+    def give_up(self) -> bool:
+        """Return whether that was in time: it is not our turn yet, and will not be."""
+        with self._deciding:
+            self._given_up = True
+            if self._here.is_set():
+                self._journal.leave()
+            return not self._here.is_set()
 
 
 _held: list[SqliteStore] = []  # during a fork
@@ -363,6 +568,11 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+def _text(data: bytes) -> str:
+    """Return a text of the database; what is not one becomes letters that none of ours has."""
+    return data.decode(errors="surrogateescape")
+
+
 class SqliteLog:
     """One log, inside a transaction."""
 
@@ -373,7 +583,7 @@ class SqliteLog:
         row = self._connection.execute(
             "SELECT seq, digest FROM logs WHERE name = ?", (self._name,)
         ).fetchone()
-        return Head(0, START) if row is None else Head(*row)
+        return Head(0, START) if row is None else Head._make(checked_row(row, int, str))
 
     def read(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         rows = self._connection.execute(
@@ -381,21 +591,28 @@ class SqliteLog:
             "LIMIT ?",
             (self._name, after, -1 if limit is None else limit),
         )
-        return map(Entry._make, rows)
+        return (Entry._make(checked_row(row, int, str, str)) for row in rows)
 
     def find(self, reference: str) -> int | None:
         row = self._connection.execute(
             "SELECT seq FROM refs WHERE name = ? AND reference = ?", (self._name, reference)
         ).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None else int(checked_row(row, int)[0])
 
     def snapshot(self) -> Snapshot | None:
         row = self._connection.execute(
             "SELECT seq, digest, text, checksum FROM snapshots WHERE name = ?", (self._name,)
         ).fetchone()
-        if row is None or hashlib.sha256(row[2].encode()).hexdigest() != row[3]:
-            return None
-        return Snapshot(Head(row[0], row[1]), row[2])
+        return None if row is None else checked_snapshot(row)
+
+    def keep(self, snapshot: Snapshot) -> None:
+        (seq, digest), text = snapshot
+        self._connection.execute(
+            "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "seq = excluded.seq, digest = excluded.digest, text = excluded.text, "
+            "checksum = excluded.checksum",
+            (self._name, seq, digest, text, checksum(text)),
+        )
 
     def append(self, notes: Sequence[Note]) -> Head:
         seq, digest = self.head()

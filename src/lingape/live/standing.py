@@ -32,6 +32,13 @@ class Standing(NamedTuple):
     high: float | None  # and at most this
 
 
+class Unreadable(NamedTuple):
+    """An experiment whose log is damaged, or of another version, and what to do about it."""
+
+    name: str
+    error: str
+
+
 @dataclass(frozen=True)
 class Summary:
     """How an experiment stands, in a line."""

@@ -7,9 +7,9 @@ lost or put in between is noticed by whoever reads on.
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from ..chain import chained
+from ..chain import as_bytes, chained
 from ..errors import InvalidArgument, InvalidState, MissingExtra
 
 START = hashlib.sha256(b"lingape live log, version 1").hexdigest()
@@ -67,16 +67,27 @@ class Log(View, Protocol):
         """Add entries; they are there once the transaction ends without an exception."""
         ...
 
+    def keep(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of older ones."""
+        ...
+
 
 class Store(Protocol):
     """A database of logs, shared by processes and threads.
 
-    Whoever writes one gives `transaction` mutual exclusion per log across processes, and raises
-    StorageFailed for all that the database cannot do. Nothing is acknowledged before `sync`: where
-    commits are durable at once, as in PostgreSQL, that does nothing.
+    Whoever writes one gives `transaction` mutual exclusion per log across processes, raises
+    StorageFailed for all that the database cannot do now, and InvalidState for what will not be
+    different the next time: damage, or another database than the one that was opened. Nothing is
+    acknowledged before `sync`: where commits are durable at once, as in PostgreSQL, that does
+    nothing.
     """
 
     url: str  # where it is, for messages: without a password
+
+    @property
+    def outdated(self) -> bool:
+        """Whether there is another database at the URL by now, or none: open it anew."""
+        ...
 
     def experiments(self) -> list[str]:
         """Return the names of all logs."""
@@ -88,6 +99,10 @@ class Store(Protocol):
         """Give a log to append to; `sought` are references that it will be asked to find."""
         ...
 
+    def line(self) -> AbstractContextManager[None]:
+        """Stand in line for a transaction: one that begins inside is the next, or nearly."""
+        ...
+
     def sync(self) -> None:
         """Return once everything committed so far is safe from a power cut."""
         ...
@@ -97,6 +112,26 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def checksum(text: str) -> str:
+    """Return the hash of a text alone."""
+    return hashlib.sha256(as_bytes(text)).hexdigest()
+
+
+def checked_row(row: tuple[Any, ...], *kinds: type) -> tuple[Any, ...]:
+    """Return a row of a database whose values are what was written, in kind."""
+    if any(type(value) is not kind for value, kind in zip(row, kinds, strict=True)):
+        raise InvalidState(f"The log is damaged: a number or a text in it is neither. {WAY_OUT}")
+    return row
+
+
+def checked_snapshot(row: tuple[Any, ...]) -> "Snapshot | None":
+    """Return a snapshot from its row, or None if it is damaged: it is only a shortcut."""
+    seq, digest, text, check = row
+    if type(text) is not str or type(seq) is not int or checksum(text) != check:
+        return None
+    return Snapshot(Head(seq, digest), text)
 
 
 def check_link(before: Head, entry: Entry) -> Head:
@@ -111,6 +146,24 @@ def check_link(before: Head, entry: Entry) -> Head:
             f"is (its hash differs). {WAY_OUT}"
         )
     return Head(entry.seq, entry.digest)
+
+
+def has_entry(view: View, head: Head) -> bool:
+    """Whether a log went that far at some time."""
+    return any((seq, digest) == head for seq, _, digest in view.read(head.seq - 1, 1))
+
+
+def read_linked(view: View, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    """Yield entries as `view.read` does, having checked that each follows on the one before."""
+    before = Head(0, START)
+    if after > 0:
+        for seq, _, digest in view.read(after - 1, 1):
+            before = Head(seq, digest)
+        if before.seq != after:
+            return  # the log ends before
+    for entry in view.read(after, limit):
+        before = check_link(before, entry)
+        yield entry
 
 
 WAY_OUT = "Restore a copy; `lingape live verify` says whether it is whole."

@@ -3,13 +3,15 @@
 import re
 import secrets
 from dataclasses import asdict, dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, TypeAlias
 
 from ..errors import InvalidArgument
 from ..problem import Problem
 from .events import Asked
 
 TICKET = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,4})-[a-z2-7]{8}")
+TimeToLive: TypeAlias = str | float | timedelta | None
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -53,7 +55,12 @@ def ticket_id(seq: int, place: int) -> str:
     return f"{seq}-{place}-" + "".join(secrets.choice(LETTERS) for _ in range(8))
 
 
-def checked_ttl(ttl: str | float | None) -> float | None:
+def id_of(ticket: Any) -> Any:
+    """Return the id of a ticket, or what was given in place of one."""
+    return ticket.id if isinstance(ticket, Ticket) else ticket
+
+
+def checked_ttl(ttl: TimeToLive) -> float | None:
     """Return a time to live in seconds, or None for no deadline.
 
     >>> checked_ttl("6h")
@@ -61,7 +68,7 @@ def checked_ttl(ttl: str | float | None) -> float | None:
     """
     if ttl is None:
         return None
-    text = str(ttl).strip()
+    text = str(ttl.total_seconds() if isinstance(ttl, timedelta) else ttl).strip()
     unit = SECONDS.get(text[-1:])
     try:
         seconds = float(text if unit is None else text[:-1]) * (unit or 1)
@@ -69,7 +76,8 @@ def checked_ttl(ttl: str | float | None) -> float | None:
         seconds = -1.0
     if isinstance(ttl, bool) or not 0 < seconds <= 366 * SECONDS["d"]:
         raise InvalidArgument(
-            'ttl must be seconds, or a text such as "90s", "30m", "6h" or "2d", above 0 and at '
-            f"most 366 days; for no deadline None, or never in the shell. Got {ttl!r}."
+            'ttl must be seconds, a timedelta, or a text such as "90s", "30m", "6h" or "2d", '
+            "above 0 and at most 366 days; for no deadline None, or never in the shell. Got "
+            f"{ttl!r}."
         )
     return seconds

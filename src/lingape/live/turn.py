@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import InvalidState, LingapeError
 from .events import Event, Settled, as_text, from_text, reference
 from .replay import Replay
-from .store import WAY_OUT, Log, Note
+from .store import WAY_OUT, Log, Note, read_linked
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Turn:
         seq = self._log.find(name)
         if seq is None:
             return None
-        for entry in self._log.read(after=seq - 1, limit=1):
+        for entry in read_linked(self._log, after=seq - 1, limit=1):
             event = from_text(entry.text, place=seq)
             if reference(event) == name and isinstance(event, kinds):
                 return event

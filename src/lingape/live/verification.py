@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate import Certificate
-from ..errors import InvalidState, LingapeError, in_words
+from ..errors import InvalidState, in_words
 from .events import (
-    Created,
     Event,
     Settled,
     as_data,
@@ -66,17 +65,10 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
                 raise damaged(entry.seq, f"its name, {name}, is that of another before it")
             names.add(name)
         if replay is None:
-            if not isinstance(event, Created):
-                raise damaged(1, "a log begins with its creation")
-            replay = Replay(event, at.digest)
+            replay = Replay.begin(entry)
             continue
         _check_verdict(replay, event)
-        try:
-            replay.apply(event, at.digest)
-        except InvalidState:
-            raise
-        except LingapeError as reason:
-            raise damaged(entry.seq, f"the explorer refuses it ({reason})") from reason
+        replay.follow(entry)
     if replay is None:
         raise InvalidState("The log is empty. Restore a copy.")
     if head is not None and at != head:

@@ -32,7 +32,7 @@ function row(experiment) {
 }
 
 function damaged({ name, error }) {
-  return el("p", { class: "error" }, `${name} cannot be read. ${error}`);
+  return el("p", { class: "error" }, `${name}: damaged. ${error}`);
 }
 
 function empty() {

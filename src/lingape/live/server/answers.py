@@ -163,7 +163,11 @@ class Error(BaseModel):
     kind: str | None = Field(None, description="The name of the exception.")
 
 
-ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Error}, "503": {"model": Error}}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Error},
+    "500": {"model": Error},
+    "503": {"model": Error},
+}
 
 
 def answers(model: type[BaseModel], status: int = 200) -> dict[str, Any]:

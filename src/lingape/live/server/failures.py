@@ -47,8 +47,10 @@ def _status(error: Exception) -> int:
             return 404
         case Conflict() | ExplorationOver():
             return 409
-        case StorageFailed() | InvalidState():
+        case StorageFailed():
             return 503
+        case InvalidState():
+            return 500  # doing the same again will not help
         case _:
             return 422
 

@@ -9,7 +9,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ... import __version__
-from ...errors import InvalidState
+from ...errors import LingapeError, StorageFailed
 from ..verification import export_line
 from . import answers as out
 from .answers import answers, as_json, streams
@@ -57,7 +57,9 @@ class Routes:
         for name in self._shelf.names():
             try:
                 lines.append(self._shelf.summary(name).to_dict())
-            except InvalidState as reason:
+            except StorageFailed:
+                raise
+            except LingapeError as reason:  # also of a name that damage made none
                 error = sentence(reason, self._shelf.where)
                 unreadable.append({"name": name, "error": error})
         return as_json({"experiments": lines, "unreadable": unreadable})

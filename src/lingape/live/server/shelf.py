@@ -9,7 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ...errors import Conflict, InvalidState, NotFound
@@ -18,7 +18,7 @@ from ..events import as_data, from_text
 from ..experiment import Experiment
 from ..history import History
 from ..standing import Summary, summary_of, valid_until
-from ..store import Entry, Head, open_store
+from ..store import Entry, Head, Store, open_store, read_linked
 
 PAGE = 1_000  # events read at once
 PATIENCE = 1.0  # seconds of replaying for one look at a history
@@ -51,8 +51,8 @@ class Shelf:
 
     def __init__(self, url: str, *, most: int = 16, most_experiments: int = 1_000) -> None:
         self.url, self._most, self._most_experiments = url, most, most_experiments
-        self._store = open_store(url, create=True)
-        self.where = self._store.url  # for messages
+        self._opened_store = open_store(url, create=True)
+        self.where = self._opened_store.url  # for messages
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()  # used longest ago first
         self._known: dict[str, _Known] = {}
@@ -64,7 +64,16 @@ class Shelf:
         for slot in slots:
             if slot.experiment is not None:
                 slot.experiment.close()
-        self._store.close()
+        self._opened_store.close()
+
+    @property
+    def _store(self) -> Store:
+        """The database; where the file is another one by now, that one."""
+        with self._lock:
+            if self._opened_store.outdated:
+                with suppress(NotFound):  # it says itself that it was removed
+                    self._opened_store = open_store(self.url, create=False)
+            return self._opened_store
 
     @contextmanager
     def use(self, name: str) -> Iterator[Experiment]:
@@ -183,7 +192,8 @@ class Shelf:
             after = page[-1].seq
 
     def _read(self, name: str, after: int, limit: int) -> list[Entry]:
-        with self._store.view(name) as view:
-            entries = list(view.read(after, limit)) if limit > 0 else []
-        self._store.sync()  # nobody hears of what a power cut could take back
+        store = self._store
+        with store.view(name) as view:
+            entries = list(read_linked(view, after, limit)) if limit > 0 else []
+        store.sync()  # nobody hears of what a power cut could take back
         return entries
