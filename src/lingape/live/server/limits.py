@@ -15,3 +15,7 @@ class Limits:
     tickets: int = MOST  # in one ask
     experiments: int = 1_000
     streams: int = 200  # open at once
+    connections: int = 1_000  # open at once; fewer where fewer files may be open
+    head: float = 10.0  # seconds for the head of a request to come, or for the next request
+    body: float = 120.0  # seconds for its body
+    stall: float = 60.0  # seconds for which a client may take nothing of its answer
