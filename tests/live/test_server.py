@@ -361,6 +361,34 @@ def test_experiments_that_are_not_there(calls, path):
     assert calls.get(f"/api/experiments/a%20b{path}").status_code == 422
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/static/app.js", "/openapi.json", "/api/health", "/api/experiments"]
+    + [f"/api/experiments/ads{rest}" for rest in ("", "/certificate", "/history", "/events")]
+    + ["/api/experiments/ads/export", "/api/experiments/none", "/nowhere"],
+)
+def test_head_is_get_without_the_body(calls, path):
+    head, whole = calls.head(path), calls.get(path)
+    assert head.status_code == whole.status_code and head.headers == whole.headers
+    assert head.content == b"" != whole.content
+    assert calls.head("/api/experiments/ads/tell").status_code == 405
+
+
+def test_head_of_a_stream_ends(url):
+    with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
+        with lingape.Client(server.url, "all-of-it") as client:
+            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        place = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        for path in ("/", "/api/experiments/ads/stream", "/api/experiments/ads/export", "/"):
+            place.request("HEAD", path, headers=WRITE)  # by the same connection
+            answer = place.getresponse()
+            assert answer.status == 200 and answer.read() == b""
+        place.request("HEAD", "/api/experiments")
+        assert place.getresponse().status == 401
+        place.close()
+        assert server.end() == 0
+
+
 def test_hosts(url):
     with serving(url) as client:
         for host in ("localhost:8000", "127.0.0.1", "[::1]:80", "LOCALHOST"):

@@ -1,5 +1,6 @@
 """Who may come in: the checks of a request that need not know what it asks for."""
 
+import asyncio
 import hmac
 import json
 import re
@@ -88,7 +89,30 @@ class Gate:
         if refused is not None:
             await _refuse(*refused, limit, receive, send)
             return
+        if scope["method"] == "HEAD":
+            await self._head(scope, receive, _marked(send))
+            return
         await self._app(scope, _counted(receive, limit), _marked(send))
+
+    async def _head(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer as to GET, without what comes after the headers: a stream would never end."""
+        sent = asyncio.Event()
+
+        async def only_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body"})
+                sent.set()
+
+        work = asyncio.ensure_future(self._app({**scope, "method": "GET"}, receive, only_headers))
+        answered = asyncio.ensure_future(sent.wait())
+        try:
+            await asyncio.wait((work, answered), return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                await work
+        finally:
+            work.cancel()
+            answered.cancel()
 
     def _wrong_host(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
         if self._hosts is None:
