@@ -136,7 +136,7 @@ class Experiment:
                     log.append([Note(as_text(beginning))])
             self._store.sync()
         with self.current() as replay:
-            created = replay.created
+            created = replace(replay.created, problem=replay.problem.to_dict())
         if beginning is not None and _setup(created) != _setup(beginning):
             raise Conflict(
                 f"There is an experiment {self.name!r} in {self._store.url} already, with another "

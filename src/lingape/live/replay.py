@@ -96,7 +96,8 @@ class Replay:
     """The state of an experiment after the events that were applied."""
 
     def __init__(self, created: Created, digest: str) -> None:
-        self.created = created
+        # The arms stay in memory once, as an array: lists of numbers take four times as much.
+        self.created = replace(created, problem={})
         self.head = Head(1, digest)
         if created.format != FORMAT:
             raise InvalidState(
@@ -248,7 +249,15 @@ def make_explorer(text: str, problem: Problem, seed: int) -> GapExplorer:
             "an experiment they come late, or never. Use lingape, or another adaptive explorer."
         )
     kind: Any = recipe.kind
-    explorer: GapExplorer = kind(problem, **settings)
+    try:
+        explorer: GapExplorer = kind(problem, **settings)
+    except LingapeError:
+        raise
+    except Exception as reason:  # settings that no explorer has words of its own about
+        raise InvalidArgument(
+            f"{text!r} cannot explore this problem ({type(reason).__name__}: {reason}). Try "
+            "'lingape'."
+        ) from reason
     return explorer
 
 

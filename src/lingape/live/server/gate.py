@@ -69,8 +69,10 @@ class Gate:
         write_token: str | None,
         hosts: Collection[str] | None,
         largest: int,
+        most_numbers: int,
     ) -> None:
         self._app, self._hosts, self._largest = app, hosts, largest
+        self._most_numbers = most_numbers
         self._read = None if read_token is None else read_token.encode()
         self._write = None if write_token is None else write_token.encode()
 
@@ -92,7 +94,7 @@ class Gate:
         if scope["method"] == "HEAD":
             await self._head(scope, receive, _marked(send))
             return
-        await self._app(scope, _counted(receive, limit), _marked(send))
+        await self._app(scope, _counted(receive, limit, self._most_numbers), _marked(send))
 
     async def _head(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer as to GET, without what comes after the headers: a stream would never end."""
@@ -165,14 +167,24 @@ def _too_large(length: str, limit: int) -> tuple[int, str] | None:
     return 413, f"The body must have at most {limit} bytes; got {length[:20]}. Send less at once."
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
-    """Receive at most so many bytes, also of a body whose length was not announced."""
-    seen = 0
+def _counted(receive: Receive, limit: int, most_numbers: int) -> Receive:
+    """Receive at most so many bytes, also of a body whose length was not announced.
+
+    And at most so many numbers: read, each takes up to 32 bytes where it came in two.
+    """
+    seen = commas = 0
 
     async def counted() -> Message:
-        nonlocal seen
+        nonlocal seen, commas
         message = await receive()
-        seen += len(message.get("body", b""))
+        piece = message.get("body", b"")
+        seen, commas = seen + len(piece), commas + piece.count(b",")
+        if commas > most_numbers:
+            raise HTTPException(
+                413,
+                f"The body must have at most {most_numbers} numbers; this one has more. Leave out "
+                "arms or features, or use a database of your own.",
+            )
         if seen > limit:
             refused = _too_large(str(seen), limit)
             assert refused is not None

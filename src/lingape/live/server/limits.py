@@ -10,6 +10,7 @@ class Limits:
     """How much a server takes on; what is beyond is refused with a sentence."""
 
     request: int = 16 * 1024 * 1024  # bytes
+    numbers: int = 1_000_000  # in a request
     arms: int = 20_000
     features: int = 1_000
     tickets: int = MOST  # in one ask
