@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 
 import pytest
 from click.testing import CliRunner
@@ -732,3 +733,23 @@ def test_servers_share_postgresql(postgres_url):
         assert len(lines) == get(two)["event"]
         missing = one.get("/api/experiments/none")
         assert missing.status_code == 404 and "postgres" not in missing.text
+
+
+def test_what_a_large_experiment_takes_in_memory(url):
+    """Per number, as it comes in a few letters: what the server holds at most, and then keeps."""
+    arms = [[(i * j) % 97 / 10 for j in range(1, 26)] for i in range(4_000)]
+    body = NEW | {"problem": {"arms": arms}, "explorer": "lingape(start=spanning)"}
+    text, numbers = json.dumps(body).encode(), 4_000 * 25
+    with serving(url, limits=Limits(numbers=numbers + 100)) as client:
+        client.get("/api/experiments")
+        tracemalloc.start()
+        headers = {"Content-Type": "application/json"}
+        answer = client.post("/api/experiments", content=text, headers=headers)
+        kept, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert answer.status_code == 201
+        assert kept / numbers < 60 and peak / numbers < 160  # bytes; 32 as a list
+        more = json.dumps(body | {"name": "x", "seed": 0, "problem": {"arms": arms + arms}})
+        answer = client.post("/api/experiments", content=more, headers=headers)
+        assert answer.status_code == 413
+        assert "at most 100100 numbers" in answer.json()["error"]

@@ -115,29 +115,34 @@ class Experiment:
             beginning = _beginning(name, create, explorer, seed, _now(clock))
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
-            experiment._open(beginning)
+            experiment._open(beginning, create)
         except BaseException:
             experiment.close()
             raise
         return experiment
 
-    def _open(self, beginning: Created | None) -> None:
+    def _open(self, beginning: Created | None, problem: Problem | None) -> None:
         with self._store.view(self.name) as view:
             missing = view.head().seq == 0
-        if missing and beginning is None:
+        if missing and problem is None:
             known = ", ".join(self._store.experiments()) or "none"
             raise NotFound(
                 f"There is no experiment {self.name!r} in {self._store.url}; there are: {known}. "
                 "To begin one, pass create=Problem(...)."
             )
-        if missing and beginning is not None:
+        if missing and beginning is not None and problem is not None:
+            text = as_text(replace(beginning, problem=problem.to_dict()))
             with self._store.transaction(self.name) as log:
                 if log.head().seq == 0:  # nobody was faster
-                    log.append([Note(as_text(beginning))])
+                    log.append([Note(text)])
             self._store.sync()
         with self.current() as replay:
-            created = replace(replay.created, problem=replay.problem.to_dict())
-        if beginning is not None and _setup(created) != _setup(beginning):
+            created = replay.created
+        if beginning is not None and (replay.problem, created.explorer, created.seed) != (
+            problem,
+            beginning.explorer,
+            beginning.seed,
+        ):
             raise Conflict(
                 f"There is an experiment {self.name!r} in {self._store.url} already, with another "
                 f"problem, explorer or seed (explorer {created.explorer!r}, seed {created.seed}). "
@@ -528,7 +533,10 @@ class Experiment:
 
 
 def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
-    """Return the first event of an experiment, having checked that it can be explored."""
+    """Return the first event of an experiment, without the problem, which it has checked.
+
+    As a dictionary a large problem takes much memory, so it becomes one when it is written.
+    """
     if not isinstance(problem, Problem):
         raise InvalidArgument(
             f"create must be a Problem; got {type(problem).__name__}. Wrap the arms: "
@@ -540,16 +548,11 @@ def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float
     return Created(
         time=now,
         name=name,
-        problem=problem.to_dict(),
+        problem={},
         explorer=explorer,
         seed=seed,
         version=__version__,
     )
-
-
-def _setup(created: Created) -> Created:
-    """Return what has to be the same when an experiment is opened with create again."""
-    return replace(created, time=0.0, version="")
 
 
 def _now(clock: Callable[[], float]) -> float:

@@ -96,7 +96,7 @@ class Replay:
     """The state of an experiment after the events that were applied."""
 
     def __init__(self, created: Created, digest: str) -> None:
-        # The arms stay in memory once, as an array: lists of numbers take four times as much.
+        # The arms stay in memory as an array: lists of numbers take four times as much.
         self.created = replace(created, problem={})
         self.head = Head(1, digest)
         if created.format != FORMAT:
