@@ -141,6 +141,13 @@ def test_urls(url):
     assert "secret" not in repr(Client("http://127.0.0.1", "secret-token"))
 
 
+def test_more_than_a_server_takes_is_told_of(client, name):
+    """Also where the server knows long before all is sent."""
+    with pytest.raises(InvalidArgument, match="at most 1000000 numbers"):
+        client.create(name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500))))
+    assert name not in [line.name for line in client.experiments()]
+
+
 def test_giving_up():
     with (
         reserved() as nobody,

@@ -180,6 +180,7 @@ def _counted(receive: Receive, limit: int, most_numbers: int) -> Receive:
         piece = message.get("body", b"")
         seen, commas = seen + len(piece), commas + piece.count(b",")
         if commas > most_numbers:
+            await _dropped(receive, message, limit - seen)
             raise HTTPException(
                 413,
                 f"The body must have at most {most_numbers} numbers; this one has more. Leave out "
@@ -207,13 +208,15 @@ def _marked(send: Send) -> Send:
     return marked
 
 
-async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
-    # Whoever still sends does not listen: take some of what comes before the answer.
-    taken, more = 0, True
-    while more and taken < limit:
+async def _dropped(receive: Receive, message: Message, limit: int) -> None:
+    """Take what comes after a message, up to so many bytes: whoever sends does not listen."""
+    while message["type"] == "http.request" and message.get("more_body", False) and limit > 0:
         message = await receive()
-        taken += len(message.get("body", b""))
-        more = message["type"] == "http.request" and message.get("more_body", False)
+        limit -= len(message.get("body", b""))
+
+
+async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
+    await _dropped(receive, {"type": "http.request", "more_body": True}, limit)
     body = json.dumps({"error": sentence}).encode()
     headers = [
         (b"content-type", b"application/json"),
