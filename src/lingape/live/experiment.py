@@ -42,7 +42,7 @@ from .events import (
 )
 from .forks import after_fork
 from .history import History, Point, checked_points
-from .model_check import ModelCheck, check_model
+from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import START, WAY_OUT, Head, Note, Store, View, check_link, open_store
@@ -314,9 +314,12 @@ class Experiment:
             return replay.certificate()
 
     def check(self) -> ModelCheck:
-        """Return whether rewards look as supposed: linear in the features, no noisier than R."""
+        """Return whether rewards look as supposed: linear in the features, no noisier than R.
+
+        And whether arms lose tickets as often as each other.
+        """
         with self.current() as replay:
-            return check_model(replay.problem, replay.tally)
+            return check(replay, _now(self._clock))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
