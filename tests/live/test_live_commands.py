@@ -70,7 +70,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert json.loads(call("certificate", "--json"))["arm"] == 1
     assert BEST in call("ask", code=3)
     assert json.loads(invoke("list", place, "--json")) == [
-        {"name": "ads", "arms": 2, "pulls": 2, "settled": True}
+        {"name": "ads", "arms": 2, "pulls": 2, "settled": True, "warnings": []}
     ]
     assert "The log is whole" in call("verify")
     path = tmp_path / "run.jsonl"
@@ -148,6 +148,52 @@ def test_commands_that_fail_void_their_tickets(arms, url):
     assert "0 awaited, 0 overdue, 3 voided" in invoke("status", url, "ads")
     slow = ["run", url, "ads", "--reward-cmd", "sleep 60; echo {arm}", "--max-failures", 1]
     assert "took more than" in invoke(*slow, "--timeout", 0.1, code=4)
+
+
+def test_what_failing_commands_mean_is_said(arms, url, tmp_path):
+    """Voiding the failures of an arm makes it look better; telling the worst does not."""
+    command = (
+        f"f='{tmp_path}'/{{arm}}; echo >> $f; n=$(wc -l < $f); "
+        "if test {name} = red; then test $((n % 2)) = 1 && echo 1; else echo $((n % 4 < 3)); fi"
+    )  # red: 1 or nothing, half the time; blue: 1 in three of four
+    invoke("new", url, "voids", arms, "--binary", "--epsilon", 0.1)
+    told = invoke("run", url, "voids", "--reward-cmd", command, "--timeout", 60)
+    assert "red failed: the command ended with exit status 1. Its ticket is voided." in told
+    assert "voided because the command failed (most of them: red" in told
+    assert "use --worst" in told and "Warning: Tickets of red are voided more often" in told
+    invoke("new", url, "worst", arms, "--binary", "--epsilon", 0.1)
+    told = invoke("run", url, "worst", "--reward-cmd", command, "--worst", 0)
+    assert "red failed: the command ended with exit status 1. Told 0." in told
+    assert "Warning" not in told and "voided" not in told.replace("it is voided", "")
+    assert "0 voided" in invoke("status", url, "worst")
+    assert json.loads(invoke("certificate", url, "worst", "--json"))["name"] == "blue"
+
+
+def test_the_worst_is_not_told_of_commands_that_cannot_be_run(arms, url):
+    invoke("new", url, "ads", arms, "--binary")
+    options = ("run", url, "ads", "--worst", 0, "--max-failures", 3, "--reward-cmd")
+    told = invoke(*options, "./no-such-command {arm}", code=4)
+    assert "The command failed" in told and "1 voided" in invoke("status", url, "ads")
+    told = invoke(*options, "false {arm}", code=4)
+    assert "3 commands in a row failed" in told
+    assert "2 rewards" in (status := invoke("status", url, "ads")) and "2 voided" in status
+    assert "finite number" in invoke(
+        *options[:3], "--worst", "nan", *options[5:], "x {arm}", code=1
+    )
+
+
+def test_lists_say_which_experiments_are_doubtful(place, arms):
+    invoke("new", place, "ads", arms, "--noise-scale", 0.1)
+    for arm in (0, 1) * 10:
+        invoke("add", place, "ads", arm, 1 - arm)
+    assert "\t20 rewards\tsettled\n" in invoke("list", place)
+    assert json.loads(invoke("list", place, "--json"))[0]["warnings"] == []
+    for _ in range(3):
+        invoke("add", place, "ads", 0, 5)
+    assert "\t23 rewards\tsettled, but doubtful\n" in invoke("list", place)
+    (one,) = json.loads(invoke("list", place, "--json"))
+    assert one["settled"] and "vary with a standard deviation" in one["warnings"][0]
+    assert "Warning: Rewards of the same arm vary" in invoke("certificate", place, "ads")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Experiment,
         Progress,
         RemoteExperiment,
+        Status,
         Verification,
     )
 
@@ -73,6 +74,12 @@ def _token() -> str | None:
 def say(what: Any) -> None:
     """Print a text, or data as JSON."""
     click.echo(what if isinstance(what, str) else jsonlib.dumps(what, indent=1))
+
+
+def warn(status: "Status") -> None:
+    """Print on standard error why a certificate may be wrong."""
+    for warning in status.warnings:
+        click.echo(f"Warning: {warning}", err=True)
 
 
 def _say_progress(
@@ -142,19 +149,20 @@ def new(
 @click.argument("url")
 @as_json
 def list_(url: str, json: bool) -> None:
-    """Print the experiments, one a line: name, arms, rewards, whether it is settled; by tabs."""
+    """Print the experiments, one a line: name, arms, rewards, state; separated by tabs.
+
+    The state is "running" or "settled", with ", but doubtful" where the model check warns: then
+    lingape live status says why.
+    """
     from ..live import experiments
 
-    found = [
-        {"name": one.name, "arms": one.arms, "pulls": one.pulls, "settled": one.settled}
-        for one in experiments(url, _token())
-    ]
+    found = experiments(url, _token())
     if json:
-        say(found)
+        shown = ("name", "arms", "pulls", "settled", "warnings")
+        say([{name: one.to_dict()[name] for name in shown} for one in found])
         return
     for one in found:
-        state = "settled" if one["settled"] else "running"
-        say(f"{one['name']}\t{one['arms']} arms\t{one['pulls']} rewards\t{state}")
+        say(f"{one.name}\t{one.arms} arms\t{one.pulls} rewards\t{one.state}")
     if not found:
         click.echo("There are no experiments yet; lingape live new begins one.", err=True)
 
@@ -249,8 +257,9 @@ def status(url: str, name: str, json: bool) -> None:
 def certificate(url: str, name: str, json: bool) -> None:
     """Show what is proven now."""
     with open_experiment(url, name) as experiment:
-        found = experiment.certificate()
-    say(found.to_dict() if json else str(found))
+        status = experiment.status()
+    say(status.certificate.to_dict() if json else str(status.certificate))
+    warn(status)
 
 
 @live.command()
