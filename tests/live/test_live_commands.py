@@ -280,3 +280,40 @@ def test_the_client_in_the_readme(arms, url, tmp_path):
     with Outpost(url) as outpost:
         code = code.replace("http://127.0.0.1:8000", outpost.url)
         assert python(code, tmp_path) == output
+
+
+THREADS = """
+import os, sys
+from lingape.cli import main
+main(sys.argv[1:], standalone_mode=False)
+print(len(os.listdir("/proc/self/task")), sorted(k for k in os.environ if k.endswith("_THREADS")))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted on Linux")
+@pytest.mark.parametrize("variable", [None, "OMP_NUM_THREADS"])
+def test_commands_do_not_have_blas_spin_on_every_core(arms, url, variable):
+    """One thread, if nobody set how many; commands that are run do not inherit that."""
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    environment |= {} if variable is None else {variable: "2"}
+
+    def call(*words):
+        found = subprocess.run(
+            [sys.executable, "-c", THREADS, *map(str, words)],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert found.returncode == 0, found.stderr
+        return found.stdout.splitlines()[-1]
+
+    # How many there are else depends on the machine.
+    alone = "1 []" if variable is None else f"['{variable}']"
+    assert call("live", "new", url, "ads", arms, "--noise-scale", 0.1).endswith(alone)
+    assert call("live", "list", url).endswith(alone)
+    command = 'echo {arm}; test -z "$OPENBLAS_NUM_THREADS"'
+    log = arms.with_suffix(".log")
+    assert call(
+        "find", arms, "--noise-scale", 0.1, "--log", log, "--reward-cmd", command
+    ).endswith(alone)
+    assert call("live", "run", url, "ads", "--reward-cmd", command).endswith(alone)

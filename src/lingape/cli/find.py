@@ -11,6 +11,7 @@ import click
 
 from .options import as_json, real_rewards, rewards_from
 from .stopping import FAILED, LIMIT, requests_to_stop
+from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..explorers import Explorer
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # arms in the table of pulls
 
 
-@click.command()
+@click.command(cls=OneThreaded)
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--reward-cmd",

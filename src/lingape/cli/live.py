@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import as_json, real_rewards, rewards_from, time_to_live
+from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..live import (
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 OVER = 3  # exit code of ask when there is nothing left to pull
 
 
-@click.group()
+class _Live(click.Group):
+    command_class = OneThreaded
+
+
+@click.group(cls=_Live)
 def live() -> None:
     """Experiments in which workers ask for arms and tell rewards.
 

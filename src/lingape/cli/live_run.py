@@ -13,13 +13,14 @@ from .live import open_experiment, place, say, warn
 from .options import as_json, time_to_live
 from .showing import live_line
 from .stopping import FAILED, LIMIT, requests_to_stop
+from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..finding import Command, Stop
     from ..live import Experiment, LogCertificate, RemoteExperiment, Ticket
 
 
-@click.command()
+@click.command(cls=OneThreaded)
 @place
 @click.option(
     "--reward-cmd",

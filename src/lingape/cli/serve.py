@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import as_json
+from .threads import OneThreaded, one_thread
 
 if TYPE_CHECKING:
     from ..live.serving import Service
 
 
-@click.command()
+@click.command(cls=OneThreaded)
 @click.option("--db", required=True, metavar="URL", help="The database, as sqlite:///run.db.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve on.")
 @click.option(
@@ -86,7 +87,8 @@ def serve(
     def ready(url: str) -> None:
         click.echo(jsonlib.dumps({"url": url}) if json else _welcome(url, service))
 
-    serve(service, ready=ready)
+    with one_thread():  # also for the processes that it starts
+        serve(service, ready=ready)
 
 
 def _welcome(url: str, service: "Service") -> str:
