@@ -1,4 +1,4 @@
-"""What does a server need for the largest experiment, and a list of many; and what do threads cost?
+"""What do the largest experiment on a server, a list of many, and threads of BLAS cost?
 
 python -m benchmarks.live_costs
 """
@@ -31,11 +31,11 @@ print(time.perf_counter() - begun)
 """
 
 
-def created(folder: Path, arms: int, features: int) -> dict[str, Any]:
+def created(folder: Path, arms: int, features: int, digits: int) -> dict[str, Any]:
     """Begin an experiment on a server, and see how much memory that took."""
-    values = np.random.default_rng(0).random((arms, features))
+    values = np.random.default_rng(0).random((arms, features)).round(digits)
     body = {"name": "many", "explorer": EXPLORER, "problem": {"arms": values.tolist()}}
-    text = json.dumps(body).encode()
+    text = json.dumps(body, separators=(",", ":")).encode()
     server = subprocess.Popen(
         [sys.executable, "-m", "lingape", "serve", "--db", f"sqlite:///{folder}/created-{arms}.db"]
         + ["--port", "0", "--json"],
@@ -122,8 +122,8 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for row in (
-            created(Path(folder), 17_000, 50),
-            created(Path(folder), 1_000, 999),
+            created(Path(folder), 17_000, 50, 16),
+            created(Path(folder), 19_999, 50, 1),
             threads(Path(folder), 10_000, 50),
             listed(Path(folder), 200, 20),
         ):
