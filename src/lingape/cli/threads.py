@@ -1,8 +1,9 @@
 """NumPy on one thread, for commands that do much that is small.
 
-NumPy's BLAS starts a thread for each core and has them wait for work by spinning. Products of the
-size that an experiment needs are too small for that: on a machine with many cores they take many
-times longer. A program that uses lingape as a library decides for itself (docs/live.md).
+NumPy's BLAS starts a thread for each core and has them wait for each other by spinning. The
+products that an experiment needs are too small to gain from that, and where cores are busy, or a
+container may use only some of those that it sees, they take many times longer. A program that uses
+lingape as a library decides for itself (docs/live.md).
 """
 
 import os
