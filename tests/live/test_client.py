@@ -142,6 +142,13 @@ def test_urls(url):
     assert "secret" not in repr(Client("http://127.0.0.1", "secret-token"))
 
 
+def test_more_than_a_server_takes_is_told_of(client, name):
+    """Also where the server knows long before all is sent."""
+    with pytest.raises(InvalidArgument, match="at most 1000000 numbers"):
+        client.create(name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500))))
+    assert name not in [line.name for line in client.experiments()]
+
+
 def test_giving_up():
     with (
         reserved() as nobody,
@@ -342,7 +349,7 @@ def test_the_shell(server, name, tmp_path):
     arms = tmp_path / "arms.csv"
     assert call("new", arms, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
     assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms"] == 2
-    assert "noise_scale (" in call("new", arms, "--binary", code=1)
+    assert "--noise-scale (" in call("new", arms, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"]
     assert call("tell", first[0], "-0.5") == "1 reward.\n"

@@ -111,7 +111,8 @@ def test_later_rewards_change_no_verdict_on_the_page(doubtful, visit):
 
 def test_doubts_about_the_model_are_shown_with_what_to_do(doubtful, visit):
     page = visit(doubtful, "doubtful")
-    sees(page, ".headline", "the rewards contradict what that supposes")
+    sees(page, ".headline", "what came in contradicts what that supposes")
+    assert not page.title().startswith("✓")
     assert page.locator(".headline.good, #certificate.good").count() == 0
     assert page.get_by_role("heading", name="What to do").is_visible()
     assert page.locator("#check .fits").is_hidden()  # one feature per arm: any averages fit
@@ -119,6 +120,49 @@ def test_doubts_about_the_model_are_shown_with_what_to_do(doubtful, visit):
     # It stands before the curve.
     order = page.locator("main > section").evaluate_all("parts => parts.map((part) => part.id)")
     assert order.index("check") < order.index("bound")
+
+
+def test_the_list_does_not_show_as_settled_what_is_doubtful(doubtful, visit):
+    page = visit(doubtful)
+    row = page.get_by_role("row", name="doubtful")
+    row.get_by_text("settled, but doubtful").wait_for()
+    row.get_by_text("1 warning").wait_for()
+    assert row.locator(".good").count() == 0 and row.locator(".tag.bad").count() == 1
+    warnings = doubtful.get("/api/experiments/doubtful")["warnings"]
+    assert row.locator(".doubts").get_attribute("title") == "\n".join(warnings)
+
+
+@pytest.fixture(scope="module")
+def lossy(server):
+    """The worst arm's bad rewards are voided, and it looks best."""
+    server.create("lossy", EYE, names=NAMES, noise_scale=0.5, epsilon=0.1)
+    rng = np.random.default_rng(0)
+    for _ in range(2_000):
+        (ticket,) = server.post("/lossy/ask", {})["tickets"]
+        body = {
+            "ticket": ticket["id"],
+            "reward": float(rng.random() < [0.4, 0.6, 0.5][ticket["arm"]]),
+        }
+        if ticket["arm"] == 0 and body["reward"] == 0:
+            server.post("/lossy/void", {"ticket": ticket["id"], "reason": "no result"})
+        elif server.post("/lossy/tell", body)["settled"]:
+            return server
+    raise AssertionError("it is not settled")
+
+
+def test_arms_that_lose_tickets_are_shown_with_what_to_do(lossy, visit):
+    page = visit(lossy, "lossy")
+    status = lossy.get("/api/experiments/lossy")
+    assert status["answer_name"] == "red" and status["voided"] > 20
+    sees(page, "#check.bad", "Tickets of red are voided more often than those of other arms")
+    sees(page, "#check .advice", "the worst reward for each such ticket")
+    assert "features" not in page.locator("#check .advice").inner_text()
+    sees(page, "#check .findings", "comes by chance in fewer than 1 of 10,000 cases")
+    assert page.locator(".headline.good, #certificate.good").count() == 0
+    counts = page.locator("#pulls td.voided").all_inner_texts()
+    assert sum(map(int, counts)) == status["voided"] == max(map(int, counts))
+    page.goto(f"{lossy.url}/#/")
+    page.get_by_role("row", name="lossy").get_by_text("settled, but doubtful").wait_for()
 
 
 def test_the_model_check_shows_how_far_off_arms_are(crowd, visit):

@@ -70,7 +70,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert json.loads(call("certificate", "--json"))["arm"] == 1
     assert BEST in call("ask", code=3)
     assert json.loads(invoke("list", place, "--json")) == [
-        {"name": "ads", "arms": 2, "pulls": 2, "settled": True}
+        {"name": "ads", "arms": 2, "pulls": 2, "settled": True, "warnings": []}
     ]
     assert "The log is whole" in call("verify")
     path = tmp_path / "run.jsonl"
@@ -107,7 +107,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "lowest value below" in call("new", arms, "--bounded", 1, 0, code=1)
     assert "xy-oracle needs" in call("new", arms, "--binary", "--explorer", "xy-oracle", code=1)
     call("new", arms, "--bounded", 0, 10)
-    assert "noise_scale (5.0 there, 0.5 now)" in call("new", arms, "--binary", code=1)
+    assert "--noise-scale (5.0 there, 0.5 now)" in call("new", arms, "--binary", code=1)
     assert "there are: ads" in invoke("status", url, "others", code=1)
     assert "No ticket" in call("tell", "x", "1", code=1)
     assert "finite number" in call("tell", "x", "nan", code=1)
@@ -156,6 +156,52 @@ def test_commands_that_fail_void_their_tickets(arms, url):
     assert "0 awaited, 0 overdue, 3 voided" in invoke("status", url, "ads")
     slow = ["run", url, "ads", "--reward-cmd", "sleep 60; echo {arm}", "--max-failures", 1]
     assert "took more than" in invoke(*slow, "--timeout", 0.1, code=4)
+
+
+def test_what_failing_commands_mean_is_said(arms, url, tmp_path):
+    """Voiding the failures of an arm makes it look better; telling the worst does not."""
+    command = (
+        f"f='{tmp_path}'/{{arm}}; echo >> $f; n=$(wc -l < $f); "
+        "if test {name} = red; then test $((n % 2)) = 1 && echo 1; else echo $((n % 4 < 3)); fi"
+    )  # red: 1 or nothing, half the time; blue: 1 in three of four
+    invoke("new", url, "voids", arms, "--binary", "--epsilon", 0.1)
+    told = invoke("run", url, "voids", "--reward-cmd", command, "--timeout", 60)
+    assert "red failed: the command ended with exit status 1. Its ticket is voided." in told
+    assert "voided because the command failed (most of them: red" in told
+    assert "use --worst" in told and "Warning: Tickets of red are voided more often" in told
+    invoke("new", url, "worst", arms, "--binary", "--epsilon", 0.1)
+    told = invoke("run", url, "worst", "--reward-cmd", command, "--worst", 0)
+    assert "red failed: the command ended with exit status 1. Told 0." in told
+    assert "Warning" not in told and "voided" not in told.replace("it is voided", "")
+    assert "0 voided" in invoke("status", url, "worst")
+    assert json.loads(invoke("certificate", url, "worst", "--json"))["name"] == "blue"
+
+
+def test_the_worst_is_not_told_of_commands_that_cannot_be_run(arms, url):
+    invoke("new", url, "ads", arms, "--binary")
+    options = ("run", url, "ads", "--worst", 0, "--max-failures", 3, "--reward-cmd")
+    told = invoke(*options, "./no-such-command {arm}", code=4)
+    assert "The command failed" in told and "1 voided" in invoke("status", url, "ads")
+    told = invoke(*options, "false {arm}", code=4)
+    assert "3 commands in a row failed" in told
+    assert "2 rewards" in (status := invoke("status", url, "ads")) and "2 voided" in status
+    assert "finite number" in invoke(
+        *options[:3], "--worst", "nan", *options[5:], "x {arm}", code=1
+    )
+
+
+def test_lists_say_which_experiments_are_doubtful(place, arms):
+    invoke("new", place, "ads", arms, "--noise-scale", 0.1)
+    for arm in (0, 1) * 10:
+        invoke("add", place, "ads", arm, 1 - arm)
+    assert "\t20 rewards\tsettled\n" in invoke("list", place)
+    assert json.loads(invoke("list", place, "--json"))[0]["warnings"] == []
+    for _ in range(3):
+        invoke("add", place, "ads", 0, 5)
+    assert "\t23 rewards\tsettled, but doubtful\n" in invoke("list", place)
+    (one,) = json.loads(invoke("list", place, "--json"))
+    assert one["settled"] and "vary with a standard deviation" in one["warnings"][0]
+    assert "Warning: Rewards of the same arm vary" in invoke("certificate", place, "ads")
 
 
 @pytest.mark.parametrize(
@@ -252,3 +298,40 @@ def test_an_export_to_standard_output(arms, url, tmp_path):
     for extra in ((), ("--json",)):
         assert invoke("export", url, "ads", "-", *extra) == path.read_text()
     assert not (tmp_path / "-").exists()
+
+
+THREADS = """
+import os, sys
+from lingape.cli import main
+main(sys.argv[1:], standalone_mode=False)
+print(len(os.listdir("/proc/self/task")), sorted(k for k in os.environ if k.endswith("_THREADS")))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted on Linux")
+@pytest.mark.parametrize("variable", [None, "OMP_NUM_THREADS"])
+def test_commands_do_not_have_blas_spin_on_every_core(arms, url, variable):
+    """One thread, if nobody set how many; commands that are run do not inherit that."""
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    environment |= {} if variable is None else {variable: "2"}
+
+    def call(*words):
+        found = subprocess.run(
+            [sys.executable, "-c", THREADS, *map(str, words)],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert found.returncode == 0, found.stderr
+        return found.stdout.splitlines()[-1]
+
+    # How many there are else depends on the machine.
+    alone = "1 []" if variable is None else f"['{variable}']"
+    assert call("live", "new", url, "ads", arms, "--noise-scale", 0.1).endswith(alone)
+    assert call("live", "list", url).endswith(alone)
+    command = 'echo {arm}; test -z "$OPENBLAS_NUM_THREADS"'
+    log = arms.with_suffix(".log")
+    assert call(
+        "find", arms, "--noise-scale", 0.1, "--log", log, "--reward-cmd", command
+    ).endswith(alone)
+    assert call("live", "run", url, "ads", "--reward-cmd", command).endswith(alone)

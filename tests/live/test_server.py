@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 
 import pytest
 from click.testing import CliRunner
@@ -361,6 +362,34 @@ def test_experiments_that_are_not_there(calls, path):
     assert calls.get(f"/api/experiments/a%20b{path}").status_code == 422
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/static/app.js", "/openapi.json", "/api/health", "/api/experiments"]
+    + [f"/api/experiments/ads{rest}" for rest in ("", "/certificate", "/history", "/events")]
+    + ["/api/experiments/ads/export", "/api/experiments/none", "/nowhere"],
+)
+def test_head_is_get_without_the_body(calls, path):
+    head, whole = calls.head(path), calls.get(path)
+    assert head.status_code == whole.status_code and head.headers == whole.headers
+    assert head.content == b"" != whole.content
+    assert calls.head("/api/experiments/ads/tell").status_code == 405
+
+
+def test_head_of_a_stream_ends(url):
+    with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
+        with lingape.Client(server.url, "all-of-it") as client:
+            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        place = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        for path in ("/", "/api/experiments/ads/stream", "/api/experiments/ads/export", "/"):
+            place.request("HEAD", path, headers=WRITE)  # by the same connection
+            answer = place.getresponse()
+            assert answer.status == 200 and answer.read() == b""
+        place.request("HEAD", "/api/experiments")
+        assert place.getresponse().status == 401
+        place.close()
+        assert server.end() == 0
+
+
 def test_hosts(url):
     with serving(url) as client:
         for host in ("localhost:8000", "127.0.0.1", "[::1]:80", "LOCALHOST"):
@@ -704,3 +733,23 @@ def test_servers_share_postgresql(postgres_url):
         assert len(lines) == get(two)["event"]
         missing = one.get("/api/experiments/none")
         assert missing.status_code == 404 and "postgres" not in missing.text
+
+
+def test_what_a_large_experiment_takes_in_memory(url):
+    """Per number, as it comes in a few letters: what the server holds at most, and then keeps."""
+    arms = [[(i * j) % 97 / 10 for j in range(1, 26)] for i in range(4_000)]
+    body = NEW | {"problem": {"arms": arms}, "explorer": "lingape(start=spanning)"}
+    text, numbers = json.dumps(body).encode(), 4_000 * 25
+    with serving(url, limits=Limits(numbers=numbers + 100)) as client:
+        client.get("/api/experiments")
+        tracemalloc.start()
+        headers = {"Content-Type": "application/json"}
+        answer = client.post("/api/experiments", content=text, headers=headers)
+        kept, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert answer.status_code == 201
+        assert kept / numbers < 60 and peak / numbers < 160  # bytes; 32 as a list
+        more = json.dumps(body | {"name": "x", "seed": 0, "problem": {"arms": arms + arms}})
+        answer = client.post("/api/experiments", content=more, headers=headers)
+        assert answer.status_code == 413
+        assert "at most 100100 numbers" in answer.json()["error"]

@@ -13,6 +13,7 @@ from ..printable import printable
 from .options import ARM_IS_IN_ENVIRONMENT, as_json, new_file, real_rewards, rewards_from
 from .showing import say
 from .stopping import FAILED, LIMIT, requests_to_stop
+from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..explorers import Explorer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # arms in the table of pulls
 
 
-@click.command()
+@click.command(cls=OneThreaded)
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--reward-cmd",

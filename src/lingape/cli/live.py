@@ -10,6 +10,7 @@ from ..printable import printable
 from .group import Group
 from .options import as_json, new_file, real_rewards, rewards_from, time_to_live
 from .showing import say
+from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..live import (
@@ -17,13 +18,18 @@ if TYPE_CHECKING:
         Experiment,
         Progress,
         RemoteExperiment,
+        Status,
         Verification,
     )
 
 OVER = 3  # exit code of ask when there is nothing left to pull
 
 
-@click.group(cls=Group)
+class _Live(Group):
+    command_class = OneThreaded
+
+
+@click.group(cls=_Live)
 def live() -> None:
     """Experiments in which workers ask for arms and tell rewards.
 
@@ -70,6 +76,12 @@ def _client(url: str) -> "Client":
 
 def _token() -> str | None:
     return os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN") or None
+
+
+def warn(status: "Status") -> None:
+    """Print on standard error why a certificate may be wrong."""
+    for warning in status.warnings:
+        say(f"Warning: {warning}", err=True)
 
 
 def _say_progress(
@@ -150,19 +162,21 @@ def new(
 @click.argument("url")
 @as_json
 def list_(url: str, json: bool) -> None:
-    """Print the experiments, one a line: name, arms, rewards, whether it is settled; by tabs.
+    """Print the experiments, one a line: name, arms, rewards, state; separated by tabs.
 
-    Of one whose log is damaged: name, damaged, and what to do.
+    The state is "running" or "settled", with ", but doubtful" where the model check warns: then
+    lingape live status says why. Of one whose log is damaged: name, damaged, and what to do.
     """
     from ..live import Unreadable, experiments
 
     found = experiments(url, _token())
     if json:
+        shown = ("name", "arms", "pulls", "settled", "warnings")
         say(
             [
                 {"name": one.name, "damaged": True, "error": one.error}
                 if isinstance(one, Unreadable)
-                else {field: getattr(one, field) for field in ("name", "arms", "pulls", "settled")}
+                else {name: one.to_dict()[name] for name in shown}
                 for one in found
             ]
         )
@@ -171,8 +185,7 @@ def list_(url: str, json: bool) -> None:
         if isinstance(one, Unreadable):
             say(f"{printable(one.name)}\tdamaged\t{printable(one.error)}")
         else:
-            state = "settled" if one.settled else "running"
-            say(f"{printable(one.name)}\t{one.arms} arms\t{one.pulls} rewards\t{state}")
+            say(f"{printable(one.name)}\t{one.arms} arms\t{one.pulls} rewards\t{one.state}")
     if not found:
         say("There are no experiments yet; lingape live new begins one.", err=True)
 
@@ -269,8 +282,9 @@ def status(url: str, name: str, json: bool) -> None:
 def certificate(url: str, name: str, json: bool) -> None:
     """Show what is proven now."""
     with open_experiment(url, name) as experiment:
-        found = experiment.certificate()
-    say(found.to_dict() if json else str(found))
+        status = experiment.status()
+    say(status.certificate.to_dict() if json else str(status.certificate))
+    warn(status)
 
 
 @live.command()

@@ -1,6 +1,8 @@
 """lingape live run: workers that pull arms by running a command."""
 
 import platform
+import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,10 +11,11 @@ import click
 
 from ..errors import LingapeError
 from ..printable import printable
-from .live import open_experiment, place
+from .live import open_experiment, place, warn
 from .options import ARM_IS_IN_ENVIRONMENT, as_json, time_to_live
 from .showing import live_line, say
 from .stopping import FAILED, LIMIT, requests_to_stop
+from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..finding import Command, Stop
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from ..live.tickets import TimeToLive
 
 
-@click.command()
+@click.command(cls=OneThreaded)
 @place
 @click.option(
     "--reward-cmd",
@@ -47,6 +50,13 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
 )
+@click.option(
+    "--worst",
+    type=float,
+    metavar="REWARD",
+    help="The worst reward there is, told where the command fails; without it the ticket is "
+    "voided.",
+)
 @as_json
 @click.pass_context
 def run(
@@ -59,6 +69,7 @@ def run(
     max_pulls: int | None,
     max_failures: int,
     timeout: float | None,
+    worst: float | None,
     json: bool,
 ) -> None:
     """Ask, run a command for the reward, tell; until the question is answered.
@@ -70,8 +81,11 @@ def run(
     the shell that runs CMD, and to no other: ssh host ./measure {name}, eval and sh -c have a
     second shell read it as code. There use {arm}, or let a script look at LINGAPE_NAME.
 
-    A ticket whose command fails is voided. Whether it fails must not depend on the reward: where
-    an arm can go wrong, print its worst value.
+    A ticket whose command fails is voided: the trial counts for nothing. That is right where a
+    machine failed, and wrong where the arm did: an arm that fails when it would do badly then
+    looks better than it is, and the answer can be wrong. If arms can fail, pass --worst with the
+    lowest reward there is (or have the command print it). Commands that cannot be run at all, and
+    those killed by Ctrl-C, are voided all the same.
 
     Ctrl-C waits for the commands under way and stops, a second one kills them and voids their
     tickets. If this process is killed, its tickets return to the pool after --ttl.
@@ -83,12 +97,16 @@ def run(
     Example:
       lingape live run http://lab:8000 ads --reward-cmd './measure {name}' --workers 4
     """
+    from ..explorers.skeleton import checked_reward
     from ..finding import Command
     from ..live.crew import run_crew
 
     command = Command(reward_cmd, timeout)
     if not command.mentions_arm:
         say(ARM_IS_IN_ENVIRONMENT, err=True)
+    trials = _Trials(command, worst, max_failures)
+    if worst is not None:
+        checked_reward(worst)
     code, closing = 0, ""
     with (
         open_experiment(url, name) as experiment,
@@ -98,21 +116,26 @@ def run(
         try:
             run_crew(
                 _Source(experiment, stop, show),
-                lambda ticket: _reward(command, ticket, stop),
+                lambda ticket: trials.reward(ticket, stop),
                 workers=workers,
                 max_pulls=max_pulls,
-                max_failures=max_failures,
+                max_failures=max_failures if worst is None else 1,
                 ttl=ttl,
             )
         except (KeyboardInterrupt, CommandFailed) as reason:
             if stop.soon:
                 code, closing = 128 + caught[-1], "Interrupted."
             else:
-                code, closing = FAILED, f"{max_failures} commands in a row failed: {reason}"
-        certificate = experiment.certificate()
+                row = trials.in_a_row
+                which = f"{row} commands in a row" if row > 1 else "The command"
+                code, closing = FAILED, f"{which} failed: {reason}"
+        status = experiment.status()
+    certificate = status.certificate
     if code == 0 and not certificate.settled:
         code, closing = LIMIT, "Stopped at the limit of pulls."
     say(certificate.to_dict() if json else str(certificate))
+    warn(status)
+    trials.sum_up()
     if code:
         say(f"{closing} All rewards told are safe; run it again to go on.", err=True)
     ctx.exit(code)
@@ -149,13 +172,42 @@ class _Source:
         return self.experiment.certificate()
 
 
-def _reward(command: "Command", ticket: "Ticket", stop: "Stop") -> float:
-    """Return what the command prints for a ticket."""
-    from ..finding import Failure, Pull
+class _Trials:
+    """Runs of the command, and what becomes of those that fail."""
 
-    asked = int(ticket.id.partition("-")[0])  # the event that asked for this ticket alone
-    result = command.run(Pull(ticket.arm, ticket.name, ticket.features, asked), stop)
-    if isinstance(result, Failure):
-        say(f"{printable(ticket.name)} failed: the command {result}.", err=True)
+    def __init__(self, command: "Command", worst: float | None, most_in_a_row: int) -> None:
+        self._command, self._worst, self._most = command, worst, most_in_a_row
+        self._lock = threading.Lock()
+        self.in_a_row = 0
+        self._voided: Counter[str] = Counter()  # by arm
+
+    def reward(self, ticket: "Ticket", stop: "Stop") -> float:
+        """Return what the command prints for a ticket, or the worst there is."""
+        from ..finding import Failure, Pull
+
+        asked = int(ticket.id.partition("-")[0])  # the event that asked for this ticket alone
+        result = self._command.run(Pull(ticket.arm, ticket.name, ticket.features, asked), stop)
+        with self._lock:
+            if not isinstance(result, Failure):
+                self.in_a_row = 0
+                return result
+            self.in_a_row += 1
+            failed = f"{printable(ticket.name)} failed: the command {result}."
+            # What always fails, or cannot be run, is not the arm's fault.
+            by_arm = self.in_a_row < self._most and result.begun and not stop.now
+            if self._worst is not None and by_arm:
+                say(f"{failed} Told {self._worst:g}.", err=True)
+                return self._worst
+            say(f"{failed} Its ticket is voided.", err=True)
+            self._voided[printable(ticket.name)] += 1
         raise CommandFailed(f"the command {result}.")
-    return result
+
+    def sum_up(self) -> None:
+        """Say how many tickets were voided because of failures, and what that means."""
+        if total := self._voided.total():
+            most = ", ".join(f"{name} {count}" for name, count in self._voided.most_common(3))
+            say(
+                f"{total} voided because the command failed (most of them: {most}). If it failed "
+                "because of the arm, the answer can be wrong: use --worst.",
+                err=True,
+            )

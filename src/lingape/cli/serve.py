@@ -9,14 +9,20 @@ import click
 
 from .options import as_json
 from .showing import say
+from .threads import OneThreaded, one_thread
 
 if TYPE_CHECKING:
     from ..live.serving import Service
 
 
-@click.command()
+@click.command(cls=OneThreaded)
 @click.option("--db", required=True, metavar="URL", help="The database, as sqlite:///run.db.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve on.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to serve on; others than this are for networks that you trust.",
+)
 @click.option(
     "--port",
     default=8000,
@@ -60,8 +66,9 @@ def serve(
     Without tokens it serves this machine only, and whoever is on it may do everything. To serve
     others (--host 0.0.0.0), give it a token, as from `openssl rand -hex 32`: clients send it as
     "Authorization: Bearer TOKEN", lingape live takes it from LINGAPE_WRITE_TOKEN, and the page
-    asks for it. A second token, for reading, is for those who only look. HTTP hides neither tokens
-    nor rewards: between machines put a proxy with TLS in front (docs/live.md).
+    asks for it. A second token, for reading, is for those who only look. That is for a network
+    that you trust: HTTP hides neither tokens nor rewards, and nothing limits how many requests
+    come. On the open internet, put a proxy with TLS in front (docs/live.md).
 
     Ctrl-C, or SIGTERM, finishes the requests under way and ends it. It may also be killed: what
     was acknowledged is on disk, and clients go on when it is back. Several servers may share a
@@ -87,11 +94,14 @@ def serve(
     def ready(url: str) -> None:
         say(jsonlib.dumps({"url": url}) if json else _welcome(url, service))
 
-    serve(service, ready=ready)
+    with one_thread():  # also for the processes that it starts
+        serve(service, ready=ready)
 
 
 def _welcome(url: str, service: "Service") -> str:
     """Return what somebody who has just started it needs to know."""
+    from ..live.serving import loopback
+
     if service.write_token is None:
         access = "No token is set: whoever is on this machine may look and change."
     elif service.read_token is None:
@@ -100,6 +110,8 @@ def _welcome(url: str, service: "Service") -> str:
         access = "Clients need the token for writing, or the one for reading to look."
     if service.host in ("0.0.0.0", "::"):
         access = f"From elsewhere, this machine's name stands for {service.host}. {access}"
+    if not loopback(service.host):
+        access += "\nFor a network that you trust; on the open internet, only behind a TLS proxy."
     return (
         f"Serving experiments at {url}\n"
         f"- to watch them, open it in a browser;\n"

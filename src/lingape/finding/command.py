@@ -19,6 +19,7 @@ UNKNOWN = re.compile(r"(?<!\$)\{[A-Za-z_]+\}")  # most likely a placeholder miss
 QUOTED = re.compile(r"""\\.|('[^']*'|"(?:\\.|[^"\\])*")""", re.S)
 TAIL = 65_536  # bytes at the end of a command's output that are looked at
 SLICE = 0.2  # seconds between looks at the clock and at Stop
+NOT_RUN = "could not be run"
 GRACE = 1.0  # seconds between asking a command to end and killing it
 
 
@@ -86,6 +87,11 @@ class Failure:
     output: str = ""  # the last line that it wrote
     exit: int | None = None
     outside: float | None = None  # a reward outside the range promised
+
+    @property
+    def begun(self) -> bool:
+        """Whether the command ran at all; 126 and 127 are what a shell says if it did not."""
+        return self.exit not in (126, 127) and not self.what.startswith(NOT_RUN)
 
     def __str__(self) -> str:
         return f"{self.what}: {self.output}" if self.output else self.what
@@ -167,7 +173,7 @@ class Command:
         try:
             code, cut_short, printed, complaint = self._run(pull.arm, environment, stop)
         except (OSError, ValueError) as reason:  # such as a name with a null byte
-            return Failure(f"could not be run ({reason})")
+            return Failure(f"{NOT_RUN} ({reason})")
         if cut_short is not None:
             return Failure(cut_short, complaint or printed)
         if code:

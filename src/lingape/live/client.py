@@ -178,7 +178,7 @@ class Client:
                 if last or isinstance(reason, ssl.SSLCertVerificationError):
                     raise StorageFailed(
                         f"{self.base_url} cannot be reached "
-                        f"({reason or type(reason).__name__}). Do the same again later: nothing "
+                        f"({in_words(reason)}). Do the same again later: nothing "
                         "is recorded twice."
                     ) from reason
                 time.sleep(wait)

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -42,7 +43,7 @@ from .events import (
 )
 from .forks import after_fork
 from .history import History, Point, checked_points
-from .model_check import ModelCheck, check_model
+from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked
@@ -119,29 +120,39 @@ class Experiment:
             beginning = _beginning(name, create, explorer, seed, _now(clock))
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
-            experiment._open(beginning)
+            experiment._open(beginning, create)
         except BaseException:
             experiment.close()
             raise
         return experiment
 
-    def _open(self, beginning: Created | None) -> None:
+    def _open(self, beginning: Created | None, problem: Problem | None) -> None:
         with self._store.view(self.name) as view:
             missing = view.head().seq == 0
-        if missing and beginning is None:
+        if missing and problem is None:
             known = ", ".join(self._store.experiments()) or "none"
             raise NotFound(
                 f"There is no experiment {self.name!r} in {self._store.url}; there are: {known}. "
                 "To begin one, pass its problem as create; in the shell, lingape live new."
             )
-        if missing and beginning is not None:
+        if missing and beginning is not None and problem is not None:
+            text = as_text(replace(beginning, problem=problem.to_dict()))
             with self._store.transaction(self.name) as log:
                 if log.head().seq == 0:  # nobody was faster
-                    log.append([Note(as_text(beginning))])
+                    log.append([Note(text)])
             self._store.sync()
         with self.current() as replay:
             created = replay.created
-        if beginning is not None and (others := differences(created, beginning)):
+        if beginning is not None and (replay.problem, created.explorer, created.seed) != (
+            problem,
+            beginning.explorer,
+            beginning.seed,
+        ):
+            assert problem is not None
+            others = differences(
+                replace(created, problem=replay.problem.to_dict()),
+                replace(beginning, problem=problem.to_dict()),
+            )
             raise Conflict(
                 f"There is an experiment {self.name!r} in {self._store.url} already, with other "
                 f"settings: {'; '.join(others)}. Open it without create, or begin one under "
@@ -313,9 +324,12 @@ class Experiment:
             return replay.certificate()
 
     def check(self) -> ModelCheck:
-        """Return whether rewards look as supposed: linear in the features, no noisier than R."""
+        """Return whether rewards look as supposed: linear in the features, no noisier than R.
+
+        And whether arms lose tickets as often as each other.
+        """
         with self.current() as replay:
-            return check_model(replay.problem, replay.tally)
+            return check(replay, _now(self._clock))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
@@ -560,7 +574,10 @@ class Experiment:
 
 
 def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
-    """Return the first event of an experiment, having checked that it can be explored."""
+    """Return the first event of an experiment, without the problem, which it has checked.
+
+    As a dictionary a large problem takes much memory, so it becomes one when it is written.
+    """
     if not isinstance(problem, Problem):
         raise InvalidArgument(
             f"create must be a Problem; got {type(problem).__name__}. Wrap the arms: "
@@ -572,7 +589,7 @@ def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float
     return Created(
         time=now,
         name=name,
-        problem=problem.to_dict(),
+        problem={},
         explorer=explorer,
         seed=seed,
         version=__version__,

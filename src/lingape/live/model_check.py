@@ -8,10 +8,12 @@ no more than that. A warning comes when chance would give such a sum once in 10,
 that looking again and again raises few false alarms, though arms are chosen by their rewards. How
 few is measured by tests/live/test_model_check.py; it is not proven. That there is no warning
 proves nothing either.
+
+Whether arms lose tickets as often as each other is compared in losses.py.
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +21,8 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..printable import printable
 from ..problem import LARGEST, Problem
-from .replay import Tally
+from . import losses
+from .replay import Replay, Tally
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
@@ -50,6 +53,10 @@ class ModelCheck:
     noise: float | None  # standard deviation of rewards around their arm's average
     noise_p: float | None  # chance of so much noise, if it is R
     warnings: tuple[str, ...]
+    voided_p: float | None = (
+        None  # chance that arms ever differ so much in voided tickets, at most
+    )
+    overdue_p: float | None = None  # the same for those that are open for too long
 
     @property
     def fine(self) -> bool:
@@ -78,6 +85,37 @@ class ModelCheck:
         values["arms"] = tuple(ArmFit(**fit) for fit in data["arms"])
         values["warnings"] = tuple(data["warnings"])
         return cls(**values)
+
+
+def check(replay: Replay, now: float) -> ModelCheck:
+    """Compare rewards with the model, and what is missing among the arms."""
+    found = check_model(replay.problem, replay.tally)
+    voided, overdue = losses.voided(replay), losses.overdue(replay, now)
+    warnings = list(found.warnings)
+    closings, name = replay.closings, replay.problem.name
+    if voided is not None and voided.p < losses.RARE:
+        gone, all_gone = int(closings.voided[voided.arm]), int(closings.voided.sum())
+        here, all_here = int(closings.closed[voided.arm]), int(closings.closed.sum())
+        warnings.append(
+            f"Tickets of {name(voided.arm)} are voided more often than those of other arms: "
+            f"{gone} of {here}, where it is {all_gone - gone} of {all_here - here} for the "
+            "others. The certificate supposes that voiding does not depend on the reward. Where "
+            "a trial fails because of its arm, tell the worst value there is; for tickets voided "
+            "before, add it."
+        )
+    if overdue is not None and overdue.p < losses.RARE:
+        warnings.append(
+            f"Rewards of {name(overdue.arm)} stay out more often than those of other arms. The "
+            "certificate supposes that this does not depend on the reward. Where a trial has no "
+            "result because of its arm, tell the worst value there is; if it only takes longer, "
+            "wait for it."
+        )
+    return replace(
+        found,
+        warnings=tuple(warnings),
+        voided_p=None if voided is None else voided.p,
+        overdue_p=None if overdue is None else overdue.p,
+    )
 
 
 def check_model(problem: Problem, tally: Tally) -> ModelCheck:

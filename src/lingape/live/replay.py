@@ -14,7 +14,7 @@ import numpy as np
 from .. import __version__
 from ..arrays import FloatArray, IntArray
 from ..certificate import Certificate
-from ..errors import InvalidArgument, InvalidState, LingapeError
+from ..errors import InvalidArgument, InvalidState, LingapeError, in_words
 from ..explorers.planned import PlannedExplorer
 from ..explorers.skeleton import GapExplorer
 from ..problem import Problem
@@ -103,11 +103,39 @@ class Tally:
         self.squares[arm] += apart * (reward - self.means[arm])
 
 
+class Closings:
+    """Tickets of each arm that were closed, by a reward or void, and how soon."""
+
+    def __init__(self, arms: int) -> None:
+        self.closed: IntArray = np.zeros(arms, dtype=np.int64)
+        self.voided: IntArray = np.zeros(arms, dtype=np.int64)
+        # Of these, those that do not follow on a void: where machines fail, many do.
+        self.counted: IntArray = np.zeros(arms, dtype=np.int64)
+        self.counted_voids: IntArray = np.zeros(arms, dtype=np.int64)
+        self.after_void = False  # the last one was a void
+        self.waited = 0  # events between asking and closing, of all together
+
+    @property
+    def usual_wait(self) -> float:
+        """How many events pass until a ticket is closed, on average."""
+        return self.waited / max(1, int(self.closed.sum()))
+
+    def add(self, arm: int, *, void: bool, waited: int) -> None:
+        """Count a ticket."""
+        self.closed[arm] += 1
+        self.voided[arm] += void
+        self.counted[arm] += not self.after_void
+        self.counted_voids[arm] += void and not self.after_void
+        self.after_void = void
+        self.waited += waited
+
+
 class Replay:
     """The state of an experiment after the events that were applied."""
 
     def __init__(self, created: Created, digest: str) -> None:
-        self.created = created
+        # The arms stay in memory as an array: lists of numbers take four times as much.
+        self.created = replace(created, problem={})
         self.head = Head(1, digest)
         if created.format != FORMAT:
             raise InvalidState(
@@ -120,6 +148,7 @@ class Replay:
         except (TypeError, ValueError, LingapeError) as reason:
             raise damaged(1, str(reason)) from reason
         self.tally = Tally(len(self.problem))
+        self.closings = Closings(len(self.problem))
         self.open: dict[str, Open] = {}
         self.asked = self.told = self.voided = self.added = 0
         self.settled: Settled | None = None
@@ -160,14 +189,14 @@ class Replay:
                 if self._ticket(event.seq, event.ticket).arm != event.arm:
                     raise damaged(event.seq, f"ticket {event.ticket!r} is for another arm")
                 self._learn(event.seq, event.arm, event.reward)
-                del self.open[event.ticket]
+                self._close(event, void=False)
                 self.told += 1
             case Added():
                 self._learn(event.seq, event.arm, event.reward)
                 self.added += 1
             case Voided():
                 self._ticket(event.seq, event.ticket)
-                del self.open[event.ticket]
+                self._close(event, void=True)
                 self.voided += 1
             case Settled():
                 if self.settled is not None:
@@ -181,6 +210,10 @@ class Replay:
         if ticket not in self.open:
             raise damaged(seq, f"ticket {ticket!r} was never asked for, or closed before")
         return self.open[ticket]
+
+    def _close(self, event: Told | Voided, *, void: bool) -> None:
+        waited = event.seq - asked_by(event.ticket)
+        self.closings.add(self.open.pop(event.ticket).arm, void=void, waited=waited)
 
     def _learn(self, seq: int, arm: int, reward: float) -> None:
         # Explorers that refuse a reward are as they were before, so this comes first.
@@ -226,6 +259,7 @@ class Replay:
             "version": __version__,
             "explorer": _packed(self.explorer.progress()),  # the problem is in the first event
             "tally": _packed([*vars(self.tally).values()]),
+            "closings": _packed([*vars(self.closings).values()]),
             "open": [[ticket, *what] for ticket, what in self.open.items()],
             "numbers": [self.asked, self.told, self.voided, self.added],
             "settled": None
@@ -247,6 +281,10 @@ class Replay:
             tally = Tally(len(self.problem))
             for name, values in zip(vars(tally), _unpacked(data["tally"]), strict=True):
                 getattr(tally, name)[:] = values
+            closings = Closings(len(self.problem))
+            *counts, closings.after_void, closings.waited = _unpacked(data["closings"])
+            for name, values in zip([*vars(closings)][:4], counts, strict=True):
+                getattr(closings, name)[:] = values
             tickets = {ticket: Open(*what) for ticket, *what in data["open"]}
             asked, told, voided, added = data["numbers"]
             settled = data["settled"]
@@ -256,7 +294,10 @@ class Replay:
             return False
         if explorer.counts.sum() != told + added or asked != told + voided + len(tickets):
             return False
+        if (closings.closed.sum(), closings.voided.sum()) != (told + voided, voided):
+            return False
         self.explorer, self.tally, self.open = explorer, tally, tickets
+        self.closings = closings
         self.asked, self.told, self.voided, self.added = asked, told, voided, added
         self.settled, self.settled_digest = settled, data["settled_digest"]
         self.head = snapshot.head
@@ -280,8 +321,20 @@ def make_explorer(text: str, problem: Problem, seed: int) -> GapExplorer:
             "an experiment they come late, or never. Use lingape, or another adaptive explorer."
         )
     kind: Any = recipe.kind
-    explorer: GapExplorer = kind(problem, **settings)
+    try:
+        explorer: GapExplorer = kind(problem, **settings)
+    except LingapeError:
+        raise
+    except Exception as reason:  # settings that no explorer has words of its own about
+        raise InvalidArgument(
+            f"{text!r} cannot explore this problem ({in_words(reason)}). Try 'lingape'."
+        ) from reason
     return explorer
+
+
+def asked_by(ticket: str) -> int:
+    """Return the number of the event that handed out a ticket."""
+    return int(ticket.partition("-")[0])
 
 
 def _packed(value: Any) -> Any:

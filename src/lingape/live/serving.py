@@ -12,11 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument, MissingExtra
 from .store import open_store
 
+if TYPE_CHECKING:
+    from .server import Limits
+
 GRACE = 10  # seconds for requests under way to end
+QUEUE = 1_024  # connections that may wait to be accepted
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Service:
     workers: int = 1  # processes
     read_token: str | None = field(default=None, repr=False)
     write_token: str | None = field(default=None, repr=False)
+    limits: "Limits | None" = None  # how much it takes on, if not what is usual
 
 
 def loopback(host: str) -> bool:
@@ -99,7 +105,7 @@ def _listening(service: Service) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((service.host, service.port))
-        listener.listen(1024)
+        listener.listen(QUEUE)
     except (OSError, OverflowError) as reason:
         listener.close()
         raise InvalidArgument(
@@ -113,24 +119,37 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
     """Serve in this process, until a signal or until the parent is gone."""
     import uvicorn
 
-    from .server import LOOPBACK, create_app
+    from .server import LOOPBACK, Limits, create_app
+    from .server.connections import ACCEPTS, protocol, spare_the_log
 
+    limits = service.limits or Limits()
     app = create_app(
         service.url,
         read_token=service.read_token,
         write_token=service.write_token,
         # A name that a stranger made resolve to this machine is no way in where a token is needed.
         hosts=None if service.write_token is not None else LOOPBACK | {host_in_url(service.host)},
+        limits=limits,
         closing=lambda: server.should_exit,
     )
     config = uvicorn.Config(
         app,
+        http=protocol(limits),
+        ws="none",
+        backlog=ACCEPTS,
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    server = uvicorn.Server(config)
+    spare_the_log()
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            listener.listen(QUEUE)  # asyncio means by its backlog also how many it accepts at once
+
+    server = Server(config)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -13,10 +13,16 @@ import numpy as np
 from ..explorers import Contest
 from ..explorers.gaps import half_widths
 from ..explorers.skeleton import GapExplorer
-from .model_check import ModelCheck, check_model
+from .model_check import ModelCheck, check
 from .replay import LogCertificate, Replay
 
 MOST_ARMS = 500  # in a status
+STATES = {
+    (False, False): "running",
+    (False, True): "running, but doubtful",
+    (True, False): "settled",
+    (True, True): "settled, but doubtful",
+}  # settled, warned of
 
 
 class Standing(NamedTuple):
@@ -27,6 +33,7 @@ class Standing(NamedTuple):
     pulls: int
     pending: int
     overdue: int
+    voided: int
     gap: float | None  # estimated mean minus the leader's; None until arms can be compared
     low: float | None  # it is at least this,
     high: float | None  # and at most this
@@ -62,15 +69,26 @@ class Summary:
     delta: float
     event: int  # number of the last event
     digest: str  # hash of the log up to it
+    warnings: tuple[str, ...]  # why the certificate may be wrong, see ModelCheck
+
+    @property
+    def state(self) -> str:
+        """Whether it is settled, and whether that can be relied on, in words.
+
+        >>> sorted(STATES.values())
+        ['running', 'running, but doubtful', 'settled', 'settled, but doubtful']
+        """
+        return STATES[self.settled, bool(self.warnings)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return dict(vars(self))
+        return vars(self) | {"warnings": list(self.warnings)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return what `to_dict` wrote."""
-        return cls(**{field.name: data[field.name] for field in fields(cls)})
+        values = {field.name: data[field.name] for field in fields(cls)}
+        return cls(**values | {"warnings": tuple(data["warnings"])})
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,7 @@ class Status(Summary):
             f"{self.overdue} overdue, {self.voided} voided.",
             str(self.certificate),
         ]
-        return "\n".join(lines + [f"Warning: {warning}" for warning in self.check.warnings])
+        return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
@@ -111,16 +129,20 @@ class Status(Summary):
 
 def status_of(replay: Replay, now: float) -> Status:
     """Return how an experiment stands, at a time on the clock."""
+    found = check(replay, now)
     return Status(
-        **vars(summary_of(replay, now)),
+        **vars(summary_of(replay, now, found.warnings)),
         certificate=replay.certificate(),
-        check=check_model(replay.problem, replay.tally),
+        check=found,
         standings=_standings(replay, now),
     )
 
 
-def summary_of(replay: Replay, now: float) -> Summary:
-    """Return how an experiment stands in a line, at a time on the clock."""
+def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = None) -> Summary:
+    """Return how an experiment stands in a line, at a time on the clock.
+
+    warnings: of the model check, where that is known.
+    """
     problem, contest = replay.problem, contest_in(replay)
     pending = len(replay.pending(now))
     answer = None if replay.settled is None else replay.certificate()
@@ -144,6 +166,7 @@ def summary_of(replay: Replay, now: float) -> Summary:
         delta=problem.delta,
         event=replay.head.seq,
         digest=replay.head.digest,
+        warnings=check(replay, now).warnings if warnings is None else warnings,
     )
 
 
@@ -182,12 +205,19 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     if contest is not None and contest.leader not in chosen:
         chosen[-1] = contest.leader
     pulls = replay.tally.counts[chosen].tolist()
+    voided = replay.closings.voided[chosen].tolist()
     ends = ([_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high))
     return tuple(
         Standing(
-            arm, problem.name(arm), count, pending[arm], waiting[arm] - pending[arm], *interval
+            arm,
+            problem.name(arm),
+            count,
+            pending[arm],
+            waiting[arm] - pending[arm],
+            gone,
+            *interval,
         )
-        for arm, count, *interval in zip(chosen.tolist(), pulls, *ends, strict=True)
+        for arm, count, gone, *interval in zip(chosen.tolist(), pulls, voided, *ends, strict=True)
     )
 
 

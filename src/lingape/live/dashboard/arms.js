@@ -77,8 +77,12 @@ export function pullsPart() {
   const table = el(
     "table",
     { class: "pulls", role: "table" },
-    el("caption", {}, "Rewards so far, and tickets: pending ones, and those past their deadline"),
-    columns("Arm", "Pulls", "Pending", "Overdue", picture),
+    el(
+      "caption",
+      {},
+      "Rewards so far, and tickets: pending ones, those past their deadline, and voided ones",
+    ),
+    columns("Arm", "Pulls", "Pending", "Overdue", "Voided", picture),
     body,
   );
   const size = (arm) => arm.pulls + arm.pending + arm.overdue;
@@ -99,6 +103,7 @@ export function pullsPart() {
             cell("numbers pulled", count(arm.pulls)),
             cell("numbers pending", count(arm.pending)),
             cell("numbers overdue", count(arm.overdue)),
+            cell("numbers voided", count(arm.voided)),
             cell("picture", bar(arm, most)),
           ),
         ),
@@ -109,7 +114,8 @@ export function pullsPart() {
         note,
         rest > 0
           ? `${many(rest, "more arm")}, with ${many(left("pulls"), "pull")}, ` +
-              `${many(left("pending"), "pending ticket")} and ${count(left("overdue"))} overdue, ` +
+              `${many(left("pending"), "pending ticket")}, ${count(left("overdue"))} overdue ` +
+              `and ${count(left("voided"))} voided, ` +
               `${rest === 1 ? "is" : "are"} not shown.`
           : "",
       );

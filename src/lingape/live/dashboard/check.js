@@ -6,18 +6,35 @@ import { cell, columns, section } from "./panels.js";
 
 const SHOWN = 8; // arms in the table
 const CALM = "That is no proof of them: data can only contradict assumptions.";
-const ADVICE =
-  "Do not rely on the certificate before this is explained. If a few arms stand out below, look " +
-  "at how they were measured. If many do, the features miss something: begin again with features " +
-  "that tell these arms apart, or with one feature per arm. Rewards that were measured well need " +
-  "not be measured again: save the log, and add them to the new experiment.";
+const RARE = 1e-3; // for tickets, see losses.py
+const ADVICE = "Do not rely on the certificate before this is explained.";
+const ON_REWARDS =
+  "If a few arms stand out below, look at how they were measured. If many do, the features miss " +
+  "something: begin again with features that tell these arms apart, or with one feature per arm. " +
+  "Rewards that were measured well need not be measured again: save the log, and add them to the " +
+  "new experiment.";
+const ON_TICKETS =
+  "Look in the log at why tickets were voided. If it was because of the arm, each of them should " +
+  "have been told the worst reward there is: begin again, and add the rewards of this log with " +
+  "the worst reward for each such ticket.";
 
 function byChance(p) {
   if (p < 1e-4) return "in fewer than 1 of 10,000 cases";
   return p > 0.995 ? "in nearly all cases" : `in ${number(100 * p)}\u00a0% of cases`;
 }
 
-function findings({ linear_p, noise, noise_p, noise_scale }) {
+/** Return what to do about the warnings. */
+function advice({ warnings, voided_p, overdue_p }) {
+  const lost = [voided_p, overdue_p].filter((p) => p !== null && p < RARE).length;
+  const parts = [ADVICE, lost < warnings.length ? ON_REWARDS : null, lost > 0 ? ON_TICKETS : null];
+  return parts.filter((part) => part !== null).join(" ");
+}
+
+function apart(p, none) {
+  return p === null ? none : `so much of a difference between arms comes by chance ${byChance(p)}`;
+}
+
+function findings({ linear_p, noise, noise_p, noise_scale, voided_p, overdue_p }) {
   const rows = {
     "Linear in the features": linear_p === null
       ? "nothing to compare: with no more arms pulled than features, any averages fit"
@@ -26,6 +43,8 @@ function findings({ linear_p, noise, noise_p, noise_scale }) {
       ? `nothing to compare: no arm was pulled twice (${number(noise_scale)} stated)`
       : `${number(noise)} seen, ${number(noise_scale)} stated; so much comes by chance ` +
         byChance(noise_p),
+    "Voided tickets": apart(voided_p, "there are none"),
+    "Tickets open for too long": apart(overdue_p, "there are none"),
   };
   return Object.entries(rows).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]);
 }
@@ -79,12 +98,12 @@ export function checkPart() {
             ? [
                 el("ul", { class: "warnings" }, ...check.warnings.map((one) => el("li", {}, one))),
                 el("h3", {}, "What to do"),
-                el("p", { class: "advice" }, ADVICE),
+                el("p", { class: "advice" }, advice(check)),
               ]
             : [el("p", {}, `${check.statement} `, pulls > 0 ? CALM : null)]),
         );
       }
-      list.hidden = pulls === 0;
+      list.hidden = pulls === 0 && !doubtful;
       list.replaceChildren(...findings(check));
       table.hidden = check.linear_p === null;
       if (table.hidden) {

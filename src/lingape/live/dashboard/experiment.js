@@ -25,7 +25,7 @@ function headline(status) {
       return ["Ended: ", answer, " looks best. What is proven is less than what was asked for."];
     }
     const doubt = status.check.warnings.length
-      ? " But the rewards contradict what that supposes: see the model check."
+      ? " But what came in contradicts what that supposes: see the model check."
       : null;
     return ["Settled: ", answer, " is the answer.", doubt].filter((part) => part !== null);
   }
@@ -109,7 +109,7 @@ export async function showExperiment(page, name) {
     // What matters most is up, where it is seen.
     if (status.settled) raise(certificate.node, facts.node);
     if (status.check.warnings.length) raise(check.node, bound.node.previousElementSibling);
-    document.title = `${status.settled ? "✓ " : ""}${name} · lingape`;
+    document.title = `${beyondDoubt(status) ? "✓ " : ""}${name} · lingape`;
     announce(status, sentence.textContent);
     await log.update(status);
     drawn = version(status);

@@ -1,13 +1,18 @@
 // The list of experiments.
 
-import { count, el, shortened } from "./dom.js";
+import { count, el, many, shortened } from "./dom.js";
 import { poll } from "./live.js";
 import { columns } from "./panels.js";
 
-function state(experiment) {
-  return experiment.settled
-    ? el("span", { class: "tag good" }, "settled")
-    : el("span", { class: "tag" }, "running");
+/** Return whether it is settled; where the model check warns, not as if all were well. */
+function state({ settled, warnings }) {
+  const word = settled ? "settled" : "running";
+  if (!warnings.length) return [el("span", { class: settled ? "tag good" : "tag" }, word)];
+  return [
+    el("span", { class: "tag bad" }, `${word}, but doubtful`),
+    " ",
+    el("span", { class: "doubts", title: warnings.join("\n") }, many(warnings.length, "warning")),
+  ];
 }
 
 function row(experiment) {
@@ -22,7 +27,7 @@ function row(experiment) {
       { scope: "row", role: "rowheader" },
       el("a", { href: `#/${encodeURIComponent(experiment.name)}` }, experiment.name),
     ),
-    cell("State", state(experiment)),
+    cell("State", ...state(experiment)),
     cell("Answer or leader", shortened(best === null ? "none yet" : best)),
     cell("Pulls", count(experiment.pulls)),
     cell("Pending", count(experiment.pending)),

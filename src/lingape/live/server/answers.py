@@ -41,6 +41,7 @@ class Summary(BaseModel):
     delta: float
     event: int = Field(description="The number of the last event.")
     digest: str = Field(description="The hash of the log up to it.")
+    warnings: list[str] = Field(description="Why the certificate may be wrong: see check.")
 
 
 class Unreadable(BaseModel):
@@ -96,7 +97,12 @@ class Check(BaseModel):
     noise_scale: float = Field(description="R, as stated.")
     noise: float | None = Field(description="How much rewards of the same arm vary.")
     noise_p: float | None = Field(description="The chance of so much noise, if it is R.")
-    warnings: list[str] = Field(description="Where rewards contradict the assumptions.")
+    voided_p: float | None = Field(
+        description="The chance that arms ever differ so much in voided tickets, if all are "
+        "voided alike, is at most this; null if none is."
+    )
+    overdue_p: float | None = Field(description="The same for tickets open for too long.")
+    warnings: list[str] = Field(description="What contradicts the assumptions.")
     statement: str
 
 
@@ -108,6 +114,7 @@ class Standing(BaseModel):
     pulls: int
     pending: int
     overdue: int
+    voided: int
     gap: float | None = Field(description="Estimated mean minus the leader's.")
     low: float | None = Field(description="It is at least this.")
     high: float | None = Field(description="It is at most this.")

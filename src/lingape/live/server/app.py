@@ -67,6 +67,7 @@ def create_app(
         write_token=write_token,
         hosts=hosts,
         largest=limits.request,
+        most_numbers=limits.numbers,
     )
     return app
 

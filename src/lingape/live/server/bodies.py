@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import Header, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from ...errors import InvalidArgument, LingapeError, in_words
+from ...arrays import FloatArray
+from ...errors import InvalidArgument
 from ...problem import LARGEST, Problem
 from ..experiment import MOST
-from ..replay import make_explorer
 from ..texts import LONGEST
 from .limits import Limits
 
@@ -22,6 +23,33 @@ Key = Annotated[str | None, Header(max_length=LONGEST, description="The same as 
 Points = Annotated[int, Query(ge=2, le=2_000, description="At most so many.")]
 After = Annotated[int, Query(ge=0, le=2**53 - 1, description="An event's number.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="At most so many.")]
+
+
+def _matrix(rows: Any) -> FloatArray:
+    """Return rows of numbers as an array, and empty them: as lists they take far more memory."""
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise ValueError("must be a list with a list of numbers for each arm")
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("must have as many features for each arm")
+    if not {type(value) for row in rows for value in row} <= {int, float}:
+        raise ValueError("must have numbers for features")
+    matrix = np.empty((len(rows), len(rows[0]) if rows else 0))
+    try:
+        for i, row in enumerate(rows):
+            matrix[i] = row
+            row.clear()
+    except OverflowError:
+        matrix[:] = np.inf
+    if not np.isfinite(matrix).all():
+        raise ValueError("must have finite numbers for features")
+    return matrix
+
+
+Arms = Annotated[
+    FloatArray,
+    PlainValidator(_matrix),
+    WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
+]
 
 EXAMPLE: dict[str, Any] = {
     "name": "ads",
@@ -43,7 +71,7 @@ class _Body(BaseModel):
 class ProblemBody(_Body):
     """The question: arms with features, and what counts as an answer."""
 
-    arms: list[list[Number]] = Field(description="One row of features per arm.")
+    arms: Arms = Field(description="One row of features per arm.")
     names: list[Text] | None = Field(None, description="One name per arm.")
     noise_scale: Number = Field(1.0, description="R: rewards have R-sub-Gaussian noise.")
     norm_bound: Number | None = Field(None, description="S with ‖θ‖ ≤ S, for some bounds.")
@@ -54,14 +82,13 @@ class ProblemBody(_Body):
 
     def to_problem(self, limits: Limits) -> Problem:
         """Return the problem, or raise InvalidArgument if it is none, or too large."""
-        width = max((len(row) for row in self.arms), default=0)
-        if len(self.arms) > limits.arms or width > limits.features:
+        count, width = self.arms.shape
+        if count > limits.arms or width > limits.features:
             raise InvalidArgument(
                 f"This server takes at most {limits.arms} arms with {limits.features} features; "
-                f"got {len(self.arms)} with {width}. Leave some out, or use a database of your "
-                "own."
+                f"got {count} with {width}. Leave some out, or use a database of your own."
             )
-        return Problem(**self.model_dump())
+        return Problem(**dict(self))
 
 
 class NewBody(_Body):
@@ -73,20 +100,6 @@ class NewBody(_Body):
     problem: ProblemBody
     explorer: Text = Field("lingape", description="Who chooses arms, with settings if need be.")
     seed: int = Field(0, ge=0, le=2**53 - 1, description="Of explorers that draw.")
-
-    def checked_problem(self, limits: Limits) -> Problem:
-        """Return the problem, or raise InvalidArgument if the explorer cannot explore it."""
-        problem = self.problem.to_problem(limits)
-        try:
-            make_explorer(self.explorer, problem, self.seed)
-        except LingapeError:
-            raise
-        except Exception as reason:  # settings that no explorer has words of its own about
-            raise InvalidArgument(
-                f"{self.explorer!r} cannot explore this problem ({in_words(reason)}). Try "
-                "'lingape'."
-            ) from reason
-        return problem
 
 
 class AskBody(_Body):

@@ -1,5 +1,6 @@
 """Who may come in: the checks of a request that need not know what it asks for."""
 
+import asyncio
 import hmac
 import json
 import re
@@ -68,8 +69,10 @@ class Gate:
         write_token: str | None,
         hosts: Collection[str] | None,
         largest: int,
+        most_numbers: int,
     ) -> None:
         self._app, self._hosts, self._largest = app, hosts, largest
+        self._most_numbers = most_numbers
         self._read = None if read_token is None else read_token.encode()
         self._write = None if write_token is None else write_token.encode()
 
@@ -88,7 +91,30 @@ class Gate:
         if refused is not None:
             await _refuse(*refused, limit, receive, send)
             return
-        await self._app(scope, _counted(receive, limit), _marked(send))
+        if scope["method"] == "HEAD":
+            await self._head(scope, receive, _marked(send))
+            return
+        await self._app(scope, _counted(receive, limit, self._most_numbers), _marked(send))
+
+    async def _head(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer as to GET, without what comes after the headers: a stream would never end."""
+        sent = asyncio.Event()
+
+        async def only_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body"})
+                sent.set()
+
+        work = asyncio.ensure_future(self._app({**scope, "method": "GET"}, receive, only_headers))
+        answered = asyncio.ensure_future(sent.wait())
+        try:
+            await asyncio.wait((work, answered), return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                await work
+        finally:
+            work.cancel()
+            answered.cancel()
 
     def _wrong_host(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
         if self._hosts is None:
@@ -141,14 +167,25 @@ def _too_large(length: str, limit: int) -> tuple[int, str] | None:
     return 413, f"The body must have at most {limit} bytes; got {length[:20]}. Send less at once."
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
-    """Receive at most so many bytes, also of a body whose length was not announced."""
-    seen = 0
+def _counted(receive: Receive, limit: int, most_numbers: int) -> Receive:
+    """Receive at most so many bytes, also of a body whose length was not announced.
+
+    And at most so many numbers: read, each takes up to 32 bytes where it came in two.
+    """
+    seen = commas = 0
 
     async def counted() -> Message:
-        nonlocal seen
+        nonlocal seen, commas
         message = await receive()
-        seen += len(message.get("body", b""))
+        piece = message.get("body", b"")
+        seen, commas = seen + len(piece), commas + piece.count(b",")
+        if commas > most_numbers:
+            await _dropped(receive, message, limit - seen)
+            raise HTTPException(
+                413,
+                f"The body must have at most {most_numbers} numbers; this one has more. Leave out "
+                "arms or features, or use a database of your own.",
+            )
         if seen > limit:
             refused = _too_large(str(seen), limit)
             assert refused is not None
@@ -171,13 +208,15 @@ def _marked(send: Send) -> Send:
     return marked
 
 
-async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
-    # Whoever still sends does not listen: take some of what comes before the answer.
-    taken, more = 0, True
-    while more and taken < limit:
+async def _dropped(receive: Receive, message: Message, limit: int) -> None:
+    """Take what comes after a message, up to so many bytes: whoever sends does not listen."""
+    while message["type"] == "http.request" and message.get("more_body", False) and limit > 0:
         message = await receive()
-        taken += len(message.get("body", b""))
-        more = message["type"] == "http.request" and message.get("more_body", False)
+        limit -= len(message.get("body", b""))
+
+
+async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
+    await _dropped(receive, {"type": "http.request", "more_body": True}, limit)
     body = json.dumps({"error": sentence}).encode()
     headers = [
         (b"content-type", b"application/json"),

@@ -66,7 +66,7 @@ class Routes:
 
     def create(self, body: NewBody) -> Response:
         """Begin an experiment; if it is there with the same settings, nothing happens."""
-        problem = body.checked_problem(self._limits)
+        problem = body.problem.to_problem(self._limits)
         self._shelf.create(body.name, problem, body.explorer, body.seed)
         with self._shelf.use(body.name) as experiment:
             return as_json(experiment.status().to_dict(), 201)
