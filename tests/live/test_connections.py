@@ -125,14 +125,14 @@ def test_streams_stay_open_and_have_their_room(stalled):
     server = stalled(Limits(connections=2, head=0.3, body=0.3))
     with lingape.Client(server.url, retries=0) as client:
         experiment = client.create("ads", PROBLEM)
-        client.close()
+        client.hang_up()
         first = server.connect(STREAM)
         assert heard(first, b'"pulls": 0')
         for text in (HALF, HALF_BODY):
             assert ended(server.connect(text))  # much later
         experiment.add(0, 1.0)
         assert heard(first, b'"pulls": 1')
-        client.close()
+        client.hang_up()
         second = server.connect(STREAM)
         assert heard(second, b'"pulls": 1')
         full = server.connect(STREAM)

@@ -594,7 +594,7 @@ def test_after_close_everything_says_so(url, tmp_path):
         ({"create": Problem([[1, 0], [0, 1]], names=["a", "b"])}, r"names \(None there, \['a'"),
         (
             {"create": Problem([[1, 0], [0, 1]], noise_scale=2.0, epsilon=0.1), "seed": 1},
-            r"epsilon \(0.0 there, 0.1 now\); noise_scale \(1.0 there, 2.0 now\); seed \(3",
+            r"noise_scale \(1.0 there, 2.0 now\); epsilon \(0.0 there, 0.1 now\); seed \(3",
         ),
     ],
 )
