@@ -62,7 +62,7 @@ export function gapsPart() {
       say(
         note,
         (rest > 0 ? others : "") +
-          (status.certificate.proven ? sure : "They are rules of thumb. ") +
+          (status.certificate.proven ? sure : "They are not proven to hold. ") +
           `To stop, none may reach beyond ${end}.`,
       );
     },

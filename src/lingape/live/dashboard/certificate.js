@@ -4,10 +4,10 @@ import { at, download } from "./api.js";
 import { confidence, el, number, say } from "./dom.js";
 import { section } from "./panels.js";
 
-function promise({ epsilon }) {
+function promise({ epsilon, noun }) {
   return epsilon > 0
-    ? `the best arm is at most ${number(epsilon)} better than the answer`
-    : "no arm is better than the answer";
+    ? `the best ${noun} is at most ${number(epsilon)} better than the one it names`
+    : `no ${noun} is better than the one it names`;
 }
 
 /** What is proven and what that rests on. */

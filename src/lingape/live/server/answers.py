@@ -69,7 +69,7 @@ class Certificate(BaseModel):
     pulls: int
     bound: str
     assumptions: list[str]
-    proven: bool = Field(description="false for a bound that is a rule of thumb.")
+    proven: bool = Field(description="false where there is no proof: caveat says why.")
     caveat: str = Field(description="Why it is not proven, or empty.")
     noun: str = Field(description="What is compared: arm, or answer where not every arm is one.")
     statement: str = Field(description="What is proven, in words.")
