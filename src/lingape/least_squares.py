@@ -279,6 +279,9 @@ class LeastSquares:
         }
         return twin
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "LeastSquares":
+        return self.copy()
+
     def _spans(self, *, always: bool = False) -> bool:
         """Whether the pulled arms determine the estimate, to a good share of all digits.
 

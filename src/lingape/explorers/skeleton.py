@@ -469,8 +469,7 @@ class GapExplorer(ABC):
                 "Read it with the version of lingape that wrote it."
             )
         try:
-            problem = Problem(**state["problem"])
-            ridge, verdict = state["ridge"], state["verdict"]
+            problem, ridge = Problem(**state["problem"]), state["ridge"]
             if "bound" not in parts:
                 parts["bound"] = revive(state["bound"], BOUNDS, argument="bound")
             for name in cls.settings:
@@ -483,10 +482,33 @@ class GapExplorer(ABC):
             raise InvalidState(
                 f"The saved state is damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
-        explorer._restore(state)
-        if verdict is not None:
-            explorer._verdict = explorer._revived(verdict)
+        explorer._take_over(state)
         return explorer
+
+    def resumed(self, progress: dict[str, Any]) -> Self:
+        """Return a copy of this explorer, which has no data, with those that `progress` saved.
+
+        As `from_state`, for an explorer that is at hand: what follows from the problem alone is
+        not computed again.
+        """
+        mine = self.progress()
+        for part in ("format", "version", "bound", "ridge", "settings"):
+            if progress.get(part) != mine[part]:
+                raise InvalidState(
+                    f"The saved {part} is {progress.get(part)!r}, and this explorer's "
+                    f"{mine[part]!r}. Resume it by from_state."
+                )
+        explorer = copy.deepcopy(self)
+        explorer._take_over(progress)
+        return explorer
+
+    def _take_over(self, state: dict[str, Any]) -> None:
+        """Take over the data of a saved state, and its verdict."""
+        if "verdict" not in state:
+            raise InvalidState("The saved state lacks a verdict. Restore an undamaged copy.")
+        self._restore(state)
+        if (verdict := state["verdict"]) is not None:
+            self._verdict = self._revived(verdict)
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take over the data of a saved state."""

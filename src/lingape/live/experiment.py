@@ -53,8 +53,8 @@ from .turn import Request, Turn
 from .verification import Verification, export_line, read_export, verify
 
 EVERY = 500  # events between snapshots
-FAR = 24  # events that take about as long to replay as a snapshot does to read
-OFTEN = 16  # events between snapshots where many processes share an experiment
+FAR = 16  # events that take about as long to replay as a snapshot does to read
+OFTEN = 8  # events between snapshots where many processes share an experiment
 SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 MOST = 1_000  # tickets in one ask
 T = TypeVar("T")

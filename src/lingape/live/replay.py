@@ -3,6 +3,7 @@
 There is no clock, no chance and no database in here: the same events give the same state.
 """
 
+import copy
 import inspect
 import json
 from base64 import b64decode, b64encode
@@ -144,9 +145,10 @@ class Replay:
             )
         try:
             self.problem = Problem(**created.problem)
-            self.explorer = make_explorer(created.explorer, self.problem, created.seed)
+            self._blank = make_explorer(created.explorer, self.problem, created.seed)
         except (TypeError, ValueError, LingapeError) as reason:
             raise damaged(1, str(reason)) from reason
+        self.explorer = copy.deepcopy(self._blank)
         self.tally = Tally(len(self.problem))
         self.closings = Closings(len(self.problem))
         self.open: dict[str, Open] = {}
@@ -275,9 +277,7 @@ class Replay:
             data = json.loads(snapshot.text)
             if data["version"] != __version__:
                 return False
-            problem = {field.name: getattr(self.problem, field.name) for field in fields(Problem)}
-            state = _unpacked(data["explorer"]) | {"problem": problem}
-            explorer = type(self.explorer).from_state(state)
+            explorer = self._blank.resumed(_unpacked(data["explorer"]))
             tally = Tally(len(self.problem))
             for name, values in zip(vars(tally), _unpacked(data["tally"]), strict=True):
                 getattr(tally, name)[:] = values
