@@ -33,8 +33,8 @@ SPANNING = 1e-5
 PIVOT = 1e-11
 # An update that divides by more than this cancels too many digits of the inverse: rebuild.
 STEEP = 1e4
-# So many updates take longer than a rebuild.
-MANY = 64
+# So many updates, and one more for each dimension, take longer than a rebuild.
+MANY = 8
 # Copies have these in common.
 SHARED = ("features", "twins")
 
@@ -264,7 +264,7 @@ class LeastSquares:
     def pretend_many(self, arms: Sequence[int]) -> None:
         """Do as `pretend` for each of some arms; many at once are faster by a rebuild."""
         for place, arm in enumerate(arms):
-            if self.ready and len(arms) - place >= MANY:
+            if self.ready and len(arms) - place >= MANY + self.features.shape[1]:
                 more = np.bincount(arms[place:], minlength=len(self.counts))
                 self.load(self.counts + more, self.sums + more * self.means)
                 return
