@@ -6,12 +6,13 @@ import crew
 import pytest
 
 from lingape.errors import StorageFailed
-from lingape.live import Experiment, sqlite
+from lingape.live import Experiment
+from lingape.live import journal as journals
 
 
 @pytest.fixture
 def ads(sqlite_url, monkeypatch):
-    monkeypatch.setattr(sqlite, "LINES", 1)
+    monkeypatch.setattr(journals, "LINES", 1)
     with Experiment.open(sqlite_url, "ads", create=crew.problem()) as experiment:
         yield experiment
 
@@ -54,7 +55,7 @@ def test_an_interrupt_in_line(ads, first, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite._Place, "reached", interrupted)
+        patch.setattr(journals._Place, "reached", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ads.add(0, 1.0)
     first.kill()
@@ -64,7 +65,7 @@ def test_an_interrupt_in_line(ads, first, monkeypatch):
 
 def test_a_place_that_was_reached_too_late_is_left(ads):
     journal = ads._store._open_journal()
-    place = sqlite._Place(journal)
+    place = journals._Place(journal)
     assert place.reached(120) and not place.give_up()
     assert ads.add(0, 1.0).pulls == 1
 
@@ -73,9 +74,9 @@ def test_systems_without_locks(ads, monkeypatch):
     def none(*arguments):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(sqlite.fcntl, "lockf", none)
+    monkeypatch.setattr(journals.fcntl, "lockf", none)
     assert ads.add(0, 1.0).pulls == 1
-    monkeypatch.setattr(sqlite, "fcntl", None)
+    monkeypatch.setattr(journals, "fcntl", None)
     assert ads.add(0, 1.0).pulls == 2
 
 
