@@ -6,7 +6,8 @@ import resource
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 
 import pytest
 import uvicorn
@@ -184,11 +185,31 @@ def test_clients_that_do_not_take_their_answer_are_left():
         connection.pause_writing()
         if writes:
             connection.resume_writing()
-        await asyncio.sleep(0.05)
+        later = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(10 * limits.stall, later.set_result, None)
+        await later  # what was to happen before has happened
         return transport.aborted
 
     assert asyncio.run(stall(writes=False))
     assert not asyncio.run(stall(writes=True))
+
+
+def test_clients_that_take_no_answer_make_room_for_others(stalled):
+    server = stalled(Limits(connections=3, stall=600.0))
+    for _ in range(3):
+        connection = server.connect()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.setblocking(False)
+        with suppress(BlockingIOError):  # until there is no room for more answers
+            while True:
+                connection.send(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+    for _ in range(600):
+        try:
+            assert server.health() == "ok"
+            return
+        except lingape.errors.StorageFailed:  # it has not noticed yet that they take nothing
+            time.sleep(0.1)
+    raise AssertionError("there was never any room")
 
 
 def test_there_are_fewer_connections_than_files():
@@ -196,8 +217,10 @@ def test_there_are_fewer_connections_than_files():
     def files(number):
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, before[1]))
-        yield
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
     for number, most in ((10_000, 1_000), (1_024, 832), (200, 50)):
         with files(number):

@@ -1,11 +1,11 @@
 """Processes that stand in line for a file."""
 
 import threading
+from contextlib import contextmanager
 
 import crew
 import pytest
 
-from lingape.errors import StorageFailed
 from lingape.live import Experiment
 from lingape.live import journal as journals
 
@@ -29,18 +29,19 @@ def first(ads, sqlite_url, context):
     process.join()
 
 
-def test_nobody_waits_longer_than_that(ads, first):
-    ads._store._patience = 0.05
-    with pytest.raises(StorageFailed, match="too long; try again"):
-        ads.add(0, 1.0)
-    assert ads.status().pulls == 0  # reading needs no line
+def test_who_was_stopped_first_in_line_keeps_nobody_from_writing(ads, first, monkeypatch):
+    monkeypatch.setattr(journals, "COURTESY", 0.01)
+    assert ads.add(0, 1.0).pulls == 1
+    threads = threading.active_count()  # one of which stands in line still
+    assert ads.add(0, 1.0).pulls == 2 and threading.active_count() == threads
     first.kill()
     first.join()
-    ads._store._patience = 60.0
-    assert ads.add(0, 1.0).pulls == 1
+    monkeypatch.setattr(journals, "COURTESY", 600.0)
+    assert ads.add(0, 1.0).pulls == 3
 
 
-def test_who_dies_in_line_is_not_waited_for(ads, first):
+def test_who_dies_in_line_is_not_waited_for(ads, first, monkeypatch):
+    monkeypatch.setattr(journals, "COURTESY", 600.0)
     waiting = threading.Thread(target=ads.add, args=(0, 1.0))
     waiting.start()
     first.kill()
@@ -51,23 +52,43 @@ def test_who_dies_in_line_is_not_waited_for(ads, first):
 def test_an_interrupt_in_line(ads, first, monkeypatch):
     """Whoever gives up keeps nobody waiting, also if the turn comes later."""
 
-    def interrupted(place, patience):
+    def interrupted(seconds):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(journals._Place, "reached", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            ads.add(0, 1.0)
+    place = journals._Place(ads._store._open_journal())
+    monkeypatch.setattr(place._reached, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        place.wait(60)
     first.kill()
     first.join()
     assert ads.add(1, 1.0).pulls == 1
 
 
-def test_a_place_that_was_reached_too_late_is_left(ads):
-    journal = ads._store._open_journal()
-    place = journals._Place(journal)
-    assert place.reached(120) and not place.give_up()
-    assert ads.add(0, 1.0).pulls == 1
+def test_who_is_slow_to_load_does_not_stand_in_line_for_it(ads, monkeypatch):
+    """A child after a fork, for one, knows nothing yet."""
+    lines = []
+    store = ads._store
+    line, view = store.line, store.view
+
+    @contextmanager
+    def watched_line():
+        with line():
+            lines.append("in")
+            yield
+            lines.append("out")
+
+    @contextmanager
+    def watched_view(name):
+        if ads._memory is None:
+            lines.append("load")
+        with view(name) as found:
+            yield found
+
+    monkeypatch.setattr(store, "line", watched_line)
+    monkeypatch.setattr(store, "view", watched_view)
+    ads._memory = None
+    ads.add(0, 1.0)
+    assert lines == ["load", "in", "out"]
 
 
 def test_systems_without_locks(ads, monkeypatch):

@@ -453,6 +453,8 @@ class Experiment:
         try:
             with self._mutex:
                 while not request.over:
+                    if self._memory is None or self._memory.problem.arms.size > SMALL:
+                        self._follow_view()  # what may take long, before others stand behind us
                     with self._store.line():
                         self._take_turn(request)
         except BaseException:

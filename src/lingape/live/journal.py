@@ -12,17 +12,19 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 LINES = 4  # in which processes stand; who is first in one looks. One alone would wake up too late
+COURTESY = 5.0  # seconds to stand there
 
 
 class Journal:
     """A write-ahead log, to wait on: for the disk, or for a turn.
 
     It is closed once nobody waits on it any longer. SQLite locks other files, never this one, so
-    that a lock on it can serve processes to stand in line. The system serves them in order, and
-    removes those that die. Who is not in line is not kept from writing.
+    that a lock on it can serve processes to stand in line. The system serves them more or less in
+    order, and removes those that die. Who is not in line is not kept from writing.
     """
 
     def __init__(self, path: Path) -> None:
+        self._place: _Place | None = None
         try:
             self._file = os.open(path, os.O_RDWR)
         except PermissionError:  # of a file that others write
@@ -37,16 +39,16 @@ class Journal:
     def sync(self) -> None:
         getattr(os, "fdatasync", os.fsync)(self._file)
 
-    def enter(self, patience: float) -> bool:
-        """Stand in line, and return whether it was our turn within so many seconds."""
+    def enter(self) -> None:
+        """Stand in line, and go on without after some seconds.
+
+        A process that was stopped while it was first keeps nobody from writing for longer.
+        """
         if fcntl is None or self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
-            return True
-        place = _Place(self)
-        try:
-            return place.reached(patience)
-        except BaseException:
-            place.give_up()
-            raise
+            return
+        if self._place is None or self._place.over:  # else our thread is waiting there still
+            self._place = _Place(self)
+            self._place.wait(COURTESY)
 
     def leave(self) -> None:
         """Let the next one come."""
@@ -78,25 +80,26 @@ class _Place:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._deciding = threading.Lock()
-        self._here = threading.Event()
+        self._reached = threading.Event()
         self._given_up = False
-        threading.Thread(target=self._wait, daemon=True).start()
+        threading.Thread(target=self._stand, daemon=True).start()
 
-    def _wait(self) -> None:
+    def _stand(self) -> None:
         self._journal._lock(fcntl.LOCK_EX)
         with self._deciding:
             if self._given_up:
                 self._journal.leave()
-            self._here.set()
+            self._reached.set()
 
-    def reached(self, patience: float) -> bool:
-        """Return whether it is our turn, within so many seconds."""
-        return self._here.wait(patience) or not self.give_up()
+    @property
+    def over(self) -> bool:
+        """Whether the thread is done."""
+        return self._reached.is_set()
 
-    def give_up(self) -> bool:
-        """Return whether that was in time: it is not our turn yet, and will not be."""
-        with self._deciding:
-            self._given_up = True
-            if self._here.is_set():
-                self._journal.leave()
-            return not self._here.is_set()
+    def wait(self, seconds: float) -> None:
+        """Return when it is our turn, or when so much time has passed."""
+        try:
+            self._reached.wait(seconds)
+        finally:
+            with self._deciding:
+                self._given_up = not self._reached.is_set()

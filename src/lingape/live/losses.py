@@ -4,17 +4,20 @@ The certificate supposes that whether a ticket is voided, or its reward never co
 depend on that reward. Nobody sees rewards that are missing, but one thing can be seen: where bad
 rewards get lost, arms that pay badly lose more. So arms are compared.
 
-If every ticket is lost with the same chance p, whatever its arm, then v lost among n have the
-likelihood p^v (1-p)^(n-v), however arms were chosen. Against it stand two rivals, which weigh all
-chances by Jeffreys' prior Beta(1/2, 1/2): one arm, any of the K, has a chance of its own; or every
-arm has. Half the sum of their likelihoods, divided by the largest that any p gives, is an
-e-process: over all times together it exceeds 1/α with probability at most α (Ville's inequality),
-so looking at it again and again does no harm (Ramdas et al., Game-theoretic statistics and safe
-anytime-valid inference, Statistical Science 2023).
+Suppose that a ticket that is closed was lost with the same chance p, whatever its arm and whatever
+came before. Then v lost among n have the likelihood p^v (1-p)^(n-v), however arms were chosen.
+Against it stand two rivals, which weigh all chances by Jeffreys' prior Beta(1/2, 1/2): one arm,
+any of the K, has a chance of its own; or every arm has. Half the sum of their likelihoods, divided
+by the largest that any p gives, is an e-process: over all times together it exceeds 1/α with
+probability at most α (Ville's inequality), so looking at it again and again does no harm (Ramdas
+et al., Game-theoretic statistics and safe anytime-valid inference, Statistical Science 2023).
 
 Machines fail too, and many tickets at once are then lost in the arm that is asked for just now. So
 that one outage counts once, a ticket closed right after a void is not counted, and of tickets that
-stay open while they are usually closed, one in the time that tickets usually take.
+stay open while they are usually closed, one in the time that tickets usually take. The supposition
+leaves out more than that: one of several machines that fails for a while makes p change with time,
+and where tickets are voided later than others are told, the next one closed is told more likely
+than p says. Then there may be a warning without an arm to blame.
 """
 
 import math

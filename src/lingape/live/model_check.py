@@ -92,7 +92,11 @@ def check(replay: Replay, now: float) -> ModelCheck:
     found = check_model(replay.problem, replay.tally)
     voided, overdue = losses.voided(replay), losses.overdue(replay, now)
     warnings = list(found.warnings)
-    closings, name = replay.closings, replay.problem.name
+    closings = replay.closings
+
+    def name(arm: int) -> str:
+        return printable(replay.problem.name(arm))
+
     if voided is not None and voided.p < losses.RARE:
         gone, all_gone = int(closings.voided[voided.arm]), int(closings.voided.sum())
         here, all_here = int(closings.closed[voided.arm]), int(closings.closed.sum())

@@ -121,12 +121,13 @@ class Closings:
         """How many events pass until a ticket is closed, on average."""
         return self.waited / max(1, int(self.closed.sum()))
 
-    def add(self, arm: int, *, void: bool, waited: int) -> None:
-        """Count a ticket."""
+    def add(self, arm: int, *, void: bool, waited: int, settled: bool) -> None:
+        """Count a ticket; once the question is answered, what becomes of others says nothing."""
         self.closed[arm] += 1
         self.voided[arm] += void
-        self.counted[arm] += not self.after_void
-        self.counted_voids[arm] += void and not self.after_void
+        counts = not self.after_void and not settled
+        self.counted[arm] += counts
+        self.counted_voids[arm] += void and counts
         self.after_void = void
         self.waited += waited
 
@@ -215,7 +216,9 @@ class Replay:
 
     def _close(self, event: Told | Voided, *, void: bool) -> None:
         waited = event.seq - asked_by(event.ticket)
-        self.closings.add(self.open.pop(event.ticket).arm, void=void, waited=waited)
+        settled = self.settled is not None
+        arm = self.open.pop(event.ticket).arm
+        self.closings.add(arm, void=void, waited=waited, settled=settled)
 
     def _learn(self, seq: int, arm: int, reward: float) -> None:
         # Explorers that refuse a reward are as they were before, so this comes first.

@@ -159,9 +159,8 @@ class SqliteStore:
         except OSError:  # of a file that can only be read
             yield
             return
-        if not journal.enter(self._patience):
-            raise StorageFailed(f"{self.url} cannot be used now. {_ADVICE['SQLITE_BUSY']}")
         try:
+            journal.enter()
             yield
         finally:
             journal.leave()

@@ -2,8 +2,9 @@
 
 A client has some seconds for the head of a request, more for its body, and must take the answer as
 it is sent; a stream may stay open as long as it likes. When there are as many connections as the
-server takes, the one that has waited longest for a request makes room for the next. So whoever
-sends requests gets through, however many others connect and send nothing, or half of something.
+server takes, one that waits for its client makes room for the next: the one that has waited
+longest for a request, or else for the rest of one, or else for an answer to be taken. So whoever
+sends requests and reads answers gets through, however many others do half of it.
 """
 
 import asyncio
@@ -46,12 +47,13 @@ class Connection(H11Protocol):
     # Those whose clients are to send something, the longest at it first.
     heads: ClassVar[dict["Connection", None]]
     bodies: ClassVar[dict["Connection", None]]
+    stalled: ClassVar[dict["Connection", None]]  # those whose clients do not take their answers
     _alarm: asyncio.TimerHandle | None = None
-    _stalled: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         if len(self.connections) >= self.most:
-            for idle in self.heads or self.bodies:
+            for idle in self.heads or self.bodies or self.stalled:
                 idle._drop()
                 break
             else:
@@ -76,11 +78,13 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stalled = self.loop.call_later(self.limits.stall, self._drop)
+        self.stalled[self] = None
+        self._stall = self.loop.call_later(self.limits.stall, self._drop)
 
     def resume_writing(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
+        self.stalled.pop(self, None)
+        if self._stall is not None:
+            self._stall.cancel()
         super().resume_writing()
 
     def _awaited(self) -> "dict[Connection, None] | None":
@@ -109,14 +113,16 @@ class Connection(H11Protocol):
 
     def _drop(self) -> None:
         self._rest()
+        self.stalled.pop(self, None)
         self.connections.discard(self)  # now: the next is counted before this one is closed
         self.transport.abort()
 
 
 def protocol(limits: Limits) -> type[H11Protocol]:
     """Return how uvicorn is to speak HTTP within these limits."""
-    room = {"limits": limits, "most": most_connections(limits), "heads": {}, "bodies": {}}
-    return type("Connection", (Connection,), room)
+    room = {"limits": limits, "most": most_connections(limits)}
+    waiting: dict[str, dict[Connection, None]] = {"heads": {}, "bodies": {}, "stalled": {}}
+    return type("Connection", (Connection,), room | waiting)
 
 
 class Sparing(logging.Filter):
