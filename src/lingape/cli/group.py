@@ -4,6 +4,8 @@ import errno
 import io
 import re
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import click
@@ -56,17 +58,22 @@ class Group(click.Group):
         """Return an error on one line, safe to print, in the words of the command that failed."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         options = command.params if command is not None else []
-        for name in self.commands:
-            sentence = sentence.replace(f"{name}()", f"{ctx.command_path} {name}")
-        return printable(in_options(sentence.replace("\n", " "), options))
+        words = {rf"(?<![\w./]){name}\(\)": f"{ctx.command_path} {name}" for name in self.commands}
+        return printable(in_options(sentence.replace("\n", " "), options, words))
 
 
 # What was typed, as messages quote it: not the apostrophe of a word.
 QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
+START = r"(?<![-\w./])"  # of a word that is no part of a file's name
 
 
-def in_options(sentence: str, options: list[click.Parameter]) -> str:
+def in_options(
+    sentence: str, options: list[click.Parameter], words: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return what is said of arguments in Python in the words of a command's options.
+
+    What is quoted, and names of files, stay as they are. `words` has patterns of what else Python
+    says, and how the shell says it.
 
     >>> option = click.Option(["--noise-scale"])
     >>> in_options("noise_scale (R) must be above 0. Mixture() needs none.", [option])
@@ -74,13 +81,15 @@ def in_options(sentence: str, options: list[click.Parameter]) -> str:
     """
     from ..bounds import BOUNDS
 
-    words = {rf"{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
+    bounds = {rf"\b{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
+    words = bounds | dict(words)
     for option in options:
         if isinstance(option, click.Option) and (name := option.name) is not None:
             flag = option.opts[-1]
-            words |= {rf"\b{name}=True\b": flag, rf"\b{name}=(?=\w)": f"{flag} "}
+            words |= {rf"{START}{name}=True\b": flag, rf"{START}{name}=(?=\w)": f"{flag} "}
             # Words such as "delta" also stand for themselves, but not at the beginning.
-            words[rf"(?<![-\w]){name}\b" if "_" in name else rf"\A{name}\b"] = flag
+            before = START if "_" in name else r"\A"
+            words[rf"{before}{name}(?![\w/]|\.\w)"] = flag
     parts = QUOTED.split(sentence)
     for place in range(0, len(parts), 2):
         for pattern, ours in words.items():
