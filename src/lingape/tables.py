@@ -53,7 +53,12 @@ def _from_csv(path: str | Path) -> tuple[list[str], list[list[Any]], int]:
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as reason:
+    except UnicodeDecodeError as reason:
+        raise InvalidProblem(
+            f"{path} cannot be read as CSV: it is not UTF-8. Save it as UTF-8; spreadsheets call "
+            'that "CSV UTF-8".'
+        ) from reason
+    except (OSError, csv.Error) as reason:
         raise InvalidProblem(f"{path} cannot be read as CSV: {reason}.") from reason
     if rows and not any(_is_number(cell) for cell in rows[0]):
         return rows[0], rows[1:], 2

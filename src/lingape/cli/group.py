@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..errors import LingapeError, StorageFailed
+from ..errors import LingapeError, StorageFailed, in_words
 from ..printable import printable
 from .showing import LAYOUT
 from .stopping import INTERRUPTED
@@ -51,7 +51,9 @@ class Group(click.Group):
             if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
                 raise
             what = f"{error.filename} cannot be used" if error.filename else "The system refused"
-            sentence = f"{what}: {error.strerror or error}."
+            sentence = f"{what}: {in_words(error)}."
+            if isinstance(error, FileExistsError):
+                sentence = f"{error.filename} exists. Remove it first, or write to another file."
             raise click.ClickException(printable(sentence)) from error
 
     def _told(self, sentence: str, ctx: click.Context) -> str:
@@ -64,6 +66,17 @@ class Group(click.Group):
 
 # What was typed, as messages quote it: not the apostrophe of a word.
 QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
+# What messages tell those who use Python or HTTP, and what to do in the shell.
+IN_SHELL = {
+    r"pass its problem as create": "use lingape live new",
+    r"GET /api/experiments lists those that there are; POST there to begin one": (
+        "lingape live list shows those that there are; lingape live new begins one"
+    ),
+    r"pass a mapping from labels to explorers": (
+        "give them labels, in a file for lingape simulate"
+    ),
+    r", or different whole numbers from 0": "",
+}
 START = r"(?<![-\w./])"  # of a word that is no part of a file's name
 
 
@@ -82,7 +95,7 @@ def in_options(
     from ..bounds import BOUNDS
 
     bounds = {rf"\b{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
-    words = bounds | dict(words)
+    words = IN_SHELL | bounds | dict(words)
     for option in options:
         if isinstance(option, click.Option) and (name := option.name) is not None:
             flag = option.opts[-1]
@@ -90,6 +103,7 @@ def in_options(
             # Words such as "delta" also stand for themselves, but not at the beginning.
             before = START if "_" in name else r"\A"
             words[rf"{before}{name}(?![\w/]|\.\w)"] = flag
+            words[rf"(?<=[:;] ){name}(?= \()"] = flag  # in a list of settings
     parts = QUOTED.split(sentence)
     for place in range(0, len(parts), 2):
         for pattern, ours in words.items():

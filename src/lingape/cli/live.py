@@ -192,7 +192,14 @@ def list_(url: str, json: bool) -> None:
 
 @live.command()
 @place
-@click.option("-n", "count", default=1, show_default=True, help="How many arms.")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="How many arms.",
+)
 @click.option("--worker", help="Who asks, for the log.")
 @time_to_live
 @click.option("--key", help="Asking again with the same key gives the same tickets.")

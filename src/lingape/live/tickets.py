@@ -77,7 +77,6 @@ def checked_ttl(ttl: TimeToLive) -> float | None:
     if isinstance(ttl, bool) or not 0 < seconds <= 366 * SECONDS["d"]:
         raise InvalidArgument(
             'ttl must be seconds, a timedelta, or a text such as "90s", "30m", "6h" or "2d", '
-            "above 0 and at most 366 days; for no deadline None, or never in the shell. Got "
-            f"{ttl!r}."
+            f"above 0 and at most 366 days; for no deadline None. Got {ttl!r}."
         )
     return seconds
