@@ -84,8 +84,8 @@ def test_experiments_are_told_of_in_options_and_commands(here):
     assert told.endswith("there are: ads. To begin one, use lingape live new.")
     told = refused(*new, "--binary", "--explorer", "lingape(bound=worst-case)")
     assert "bound=worst-case needs" in told and "pass --norm-bound (S)" in told
-    told = refused("live", "ask", url, "ads", "--ttl", "3x", code=2)
-    assert "never; got '3x'" in told and "None" not in told
+    told = refused("live", "ask", url, "ads", "--ttl", "3x")
+    assert told.endswith("never for no deadline. Got '3x'.") and "timedelta" not in told
     Path("log.jsonl").touch()
     told = refused("live", "export", url, "ads", "log.jsonl")
     assert told == "Error: log.jsonl exists. Remove it first, or write to another file."

@@ -437,3 +437,18 @@ def test_a_conflict_says_which_setting_differs(client, name):
     client.create(name, problem())
     with pytest.raises(Conflict, match=r"settings: seed \(0 there, 7 now\)"):
         client.create(name, problem(), seed=7)
+
+
+def test_a_server_without_tls_is_not_one_to_try_later(server):
+    url = server.url.replace("http://", "https://")
+    with Client(url) as client, pytest.raises(InvalidArgument, match=r"not speak https\. Try"):
+        client.experiments()
+
+
+def test_the_shell_is_told_of_commands_also_by_a_server(server):
+    def told(*words):
+        return CliRunner().invoke(main, ["live", *words]).stderr
+
+    assert "lingape live new begins one" in told("ask", server.url, "nosuch")
+    assert "letters (a to z), digits" in told("ask", server.url, "a b")
+    assert "0 is not in the range 1<=x<=1000" in told("ask", server.url, "nosuch", "-n", "0")

@@ -75,6 +75,8 @@ IN_SHELL = {
     r"pass a mapping from labels to explorers": (
         "give them labels, in a file for lingape simulate"
     ),
+    r" \(or seconds, or a timedelta\)": "",
+    r"None for no deadline": "never for no deadline",
     r", or different whole numbers from 0": "",
 }
 START = r"(?<![-\w./])"  # of a word that is no part of a file's name

@@ -31,29 +31,11 @@ as_json = click.option("--json", is_flag=True, help="Print the results as JSON."
 jobs = click.option(
     "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
 )
-
-
-def _ttl(_context: click.Context, option: click.Parameter, ttl: str) -> str | None:
-    """Return a time to live as Python takes it."""
-    from ..errors import InvalidArgument
-    from ..live.tickets import checked_ttl
-
-    if ttl == "never":
-        return None
-    try:
-        checked_ttl(ttl)
-    except InvalidArgument as reason:
-        raise click.BadParameter(
-            f"must be a time such as 90s, 30m, 6h or 2d, at most 366d, or never; got {ttl!r}."
-        ) from reason
-    return ttl
-
-
 time_to_live = click.option(
     "--ttl",
     default="1d",
     show_default=True,
-    callback=_ttl,
+    callback=lambda _context, _option, ttl: None if ttl == "never" else ttl,
     help="For how long to count on the rewards: 90s, 30m, 6h, 2d or never.",
 )
 _epsilon = click.option(
