@@ -63,7 +63,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     (ticket,) = json.loads(call("ask", "--json", "--ttl", "never", "--key", "k"))
     assert ticket["deadline"] is None
     assert json.loads(call("ask", "--json", "--ttl", "never", "--key", "k")) == [ticket]
-    assert invoke("list", place) == "ads\t2 arms\t1 rewards\trunning\n"
+    assert invoke("list", place) == "ads\t2 arms\t1 reward\trunning\n"
     assert call("add", 1, "1.5", "--key", "row 1").startswith(f"2 rewards. {BEST}")
     assert json.loads(call("add", 1, "1.5", "--key", "row 1", "--json"))["settled"]
     assert BEST in call("certificate")
@@ -85,7 +85,7 @@ def test_an_export_is_imported(arms, url, tmp_path):
     invoke("add", url, "ads", 1, 1)
     path, other = tmp_path / "run.jsonl", f"sqlite:///{tmp_path}/other.db"
     invoke("export", url, "ads", path)
-    assert invoke("import", path, other) == "ads: 2 arms, 1 rewards.\n"
+    assert invoke("import", path, other) == "ads: 2 arms, 1 reward.\n"
     assert invoke("verify", other, "ads") == invoke("verify", url, "ads")
     assert "already" in invoke("import", path, other, code=1)
     assert "its database" in invoke("import", path, "http://127.0.0.1:1", code=2)
@@ -348,3 +348,15 @@ def test_commands_do_not_have_blas_spin_on_every_core(arms, url, variable):
         "find", arms, "--noise-scale", 0.1, "--log", log, "--reward-cmd", command
     ).endswith(alone)
     assert call("live", "run", url, "ads", "--reward-cmd", command).endswith(alone)
+
+
+def test_an_export_goes_through_a_pipe(arms, url, tmp_path):
+    def lingape(*words, typed=None):
+        command = [sys.executable, "-m", "lingape", "live", *map(str, words)]
+        return subprocess.run(command, input=typed, check=True, capture_output=True).stdout
+
+    invoke("new", url, "ads", arms, "--binary")
+    exported = lingape("export", url, "ads", "-")
+    assert b"The log is whole: 1 events" in lingape("verify", "-", typed=exported)
+    copy = f"sqlite:///{tmp_path}/copy.db"
+    assert lingape("import", "-", copy, typed=exported) == b"ads: 2 arms, 0 rewards.\n"
