@@ -122,7 +122,8 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
 
 def test_what_may_work_later_has_an_exit_code_of_its_own(arms, url, tmp_path, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    assert "cannot be reached" in invoke("list", "http://127.0.0.1:1", code=5)
+    told = invoke("list", "http://127.0.0.1:1", code=5)
+    assert "cannot be reached (Connection refused)" in told
     assert "cannot be reached" in invoke("tell", "http://127.0.0.1:1", "ads", "x", 1, code=5)
 
 

@@ -77,6 +77,7 @@ IN_SHELL = {
     ),
     r" \(or seconds, or a timedelta\)": "",
     r"None for no deadline": "never for no deadline",
+    r" /openapi\.json says what fits\.": "",
     r", or different whole numbers from 0": "",
 }
 START = r"(?<![-\w./])"  # of a word that is no part of a file's name
