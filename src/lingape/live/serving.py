@@ -109,8 +109,8 @@ def _listening(service: Service) -> socket.socket:
     except (OSError, OverflowError) as reason:
         listener.close()
         raise InvalidArgument(
-            f"Port {service.port} of {service.host} cannot be used ({in_words(reason)}). Choose another "
-            "with --port, or end what uses it."
+            f"Port {service.port} of {service.host} cannot be used ({in_words(reason)}). "
+            "Choose another with --port, or end what uses it."
         ) from reason
     return listener
 
