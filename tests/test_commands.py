@@ -73,7 +73,7 @@ class TestCompare:
             (["-e", "lingap"], "No explorer is called 'lingap'"),
             (["-i", "soare(1)"], "d must be a whole number from 2"),
             (["--arms", "arms.csv"], "go together"),
-            (["--arms", "arms.csv", "--theta", "1"], "got (4, 3) and (1,)"),
+            (["--arms", "arms.csv", "--theta", "1"], "--theta (θ) must be 3 numbers"),
             (["--arms", "none.csv", "--theta", "1"], "does not exist"),
             (["--delta", "0"], "delta"),
             (["--resume"], "--out"),
@@ -241,9 +241,9 @@ class TestReproduce:
         (
             ["live", "new", "URL", "a", "arms.csv", "--binary"]
             + ["--explorer", "lingape(bound=self-normalized)"],
-            "a --norm-bound (S). bound=mixture needs none",
+            "pass --norm-bound (S) with the problem. bound=mixture needs none",
         ),
-        (["live", "ask", "URL", "ads", "--ttl", "soon"], "never in the shell"),
+        (["live", "ask", "URL", "ads", "--ttl", "soon"], "never for no deadline"),
         (["live", "tell", "URL", "ads", "x", 1], "live ask gave out"),
         (["live", "status", "URL", "others"], "lingape live new"),
     ],

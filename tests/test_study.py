@@ -581,3 +581,9 @@ class TestClock:
         monkeypatch.setattr(event, "timer", lambda: next(now))
         (row,) = Study(["lingape"], ["canonical(3, 1.0)"], seeds=1).run(jobs=1).rows
         assert row.seconds == 0.0
+
+
+@pytest.mark.parametrize("odd", [int, 3, None])
+def test_what_is_no_explorer_is_refused(odd):
+    with pytest.raises(InvalidArgument, match="An explorer is a class, a function"):
+        Study({"a": odd}, ["soare(5, 0.1)"], seeds=1)

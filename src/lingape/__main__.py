@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is being loaded ends it with a word."""
+    """Run the command line; Ctrl-C while its modules are being loaded ends it with a word."""
     try:
         from .cli import main
 

@@ -21,6 +21,8 @@ LingapeError
 Messages say the rule, the value that broke it, and the way out.
 """
 
+import json
+
 
 class LingapeError(Exception):
     """Base of every exception in this package."""
@@ -98,6 +100,12 @@ def in_words(reason: BaseException) -> str:
     """
     if isinstance(reason, KeyError):
         return f"{reason} is missing"
+    if isinstance(reason, json.JSONDecodeError | RecursionError):
+        return "it is not JSON"
+    if isinstance(reason, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
     if isinstance(reason, TypeError | AttributeError | IndexError):
         return "a part of it is missing or of another kind"
     return str(reason).rstrip(".") or "no reason is given"

@@ -294,7 +294,7 @@ def checked_theta(problem: Problem, theta: Any) -> FloatArray:
         vector = np.zeros(0)
     if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
         raise InvalidArgument(
-            f"θ must be {problem.arms.shape[1]} finite numbers, one per feature; got "
+            f"theta (θ) must be {problem.arms.shape[1]} finite numbers, one per feature; got "
             f"{_glimpse(theta)}."
         )
     return vector

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidProblem, MissingExtra
+from .errors import InvalidProblem, MissingExtra, in_words
 
 # Headings of a column that names arms, whatever is in it.
 NAMING = ("name", "names", "id", "arm", "item", "option", "label")
@@ -53,8 +53,13 @@ def _from_csv(path: str | Path) -> tuple[list[str], list[list[Any]], int]:
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as reason:
-        raise InvalidProblem(f"{path} cannot be read as CSV: {reason}.") from reason
+    except UnicodeDecodeError as reason:
+        raise InvalidProblem(
+            f"{path} cannot be read as CSV: it is not UTF-8. Save it as UTF-8; spreadsheets call "
+            'that "CSV UTF-8".'
+        ) from reason
+    except (OSError, csv.Error) as reason:
+        raise InvalidProblem(f"{path} cannot be read as CSV: {in_words(reason)}.") from reason
     if rows and not any(_is_number(cell) for cell in rows[0]):
         return rows[0], rows[1:], 2
     return [], rows, 1
@@ -71,14 +76,14 @@ def _from_parquet(path: str | Path) -> tuple[list[str], list[list[Any]]]:
         table = polars.read_parquet(path)
         return list(table.columns), [list(row) for row in table.iter_rows()]
     except (OSError, polars.exceptions.PolarsError) as reason:
-        raise InvalidProblem(f"{path} cannot be read as Parquet: {reason}.") from reason
+        raise InvalidProblem(f"{path} cannot be read as Parquet: {in_words(reason)}.") from reason
 
 
 def _from_npy(path: str | Path) -> list[list[float]]:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as reason:
-        raise InvalidProblem(f"{path} cannot be read as NPY: {reason}.") from reason
+        raise InvalidProblem(f"{path} cannot be read as NPY: {in_words(reason)}.") from reason
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "iuf":
         raise InvalidProblem(
             f"{path} must hold an array of numbers of shape (K, d); got shape "

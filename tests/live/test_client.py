@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -437,3 +438,23 @@ def test_a_conflict_says_which_setting_differs(client, name):
     client.create(name, problem())
     with pytest.raises(Conflict, match=r"settings: seed \(0 there, 7 now\)"):
         client.create(name, problem(), seed=7)
+
+
+def test_a_server_without_tls_is_not_one_to_try_later(server):
+    url = server.url.replace("http://", "https://")
+    with Client(url) as client, pytest.raises(InvalidArgument, match=r"not speak https\. Try"):
+        client.experiments()
+
+
+def test_the_shell_is_told_of_commands_also_by_a_server(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def told(*words):
+        return CliRunner().invoke(main, ["live", *words]).stderr
+
+    Path("arms.csv").write_text("1,0\n0,1\n")
+    new = told("new", server.url, "a", "arms.csv", "--binary", "--seed", "-1")
+    assert "--seed: Input should be greater than or equal to 0; got -1.\n" in new
+    assert "lingape live new begins one" in told("ask", server.url, "nosuch")
+    assert "letters (a to z), digits" in told("ask", server.url, "a b")
+    assert "0 is not in the range 1<=x<=1000" in told("ask", server.url, "nosuch", "-n", "0")

@@ -591,7 +591,7 @@ def test_after_close_everything_says_so(url, tmp_path):
         ({"create": Problem([[1, 0], [0, 1], [1, 1]])}, r"arms \(2 there, 3 now\)"),
         ({"create": Problem([[1, 0], [0, 2]])}, r"arms \(number 1 is \[0.0, 1.0\] there, \[0"),
         ({"create": Problem([[1, 0], [0, 1]], delta=0.1)}, r"delta \(0.05 there, 0.1 now\)"),
-        ({"create": Problem([[1, 0], [0, 1]], names=["a", "b"])}, r"names \(None there, \['a'"),
+        ({"create": Problem([[1, 0], [0, 1]], names=["a", "b"])}, r"names \(none there, \['a'"),
         (
             {"create": Problem([[1, 0], [0, 1]], noise_scale=2.0, epsilon=0.1), "seed": 1},
             r"noise_scale \(1.0 there, 2.0 now\); epsilon \(0.0 there, 0.1 now\); seed \(3",

@@ -672,7 +672,7 @@ def test_other_addresses_need_a_token(url, tmp_path):
         serve(Service(url, host="0.0.0.0"), ready=print)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(InvalidArgument, match="cannot be had"):
+        with pytest.raises(InvalidArgument, match="cannot be used"):
             serve(Service(url, port=port), ready=print)
     with pytest.raises(StorageFailed):
         serve(Service(f"sqlite:///{tmp_path}/no/run.db"), ready=print)

@@ -111,7 +111,7 @@ def norm_bound_of(problem: Problem, bound: str) -> float:
     """Return S, or raise."""
     if problem.norm_bound is None:
         raise InvalidBound(
-            f"{bound} needs to know how long θ can be: give the problem a norm_bound (S). "
+            f"{bound}() needs to know how long θ can be: pass norm_bound (S) with the problem. "
             "Mixture() needs none."
         )
     return problem.norm_bound

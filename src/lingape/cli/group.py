@@ -4,11 +4,13 @@ import errno
 import io
 import re
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import click
 
-from ..errors import LingapeError, StorageFailed
+from ..errors import LingapeError, StorageFailed, in_words
 from ..printable import printable
 from .showing import LAYOUT
 from .stopping import INTERRUPTED
@@ -49,24 +51,45 @@ class Group(click.Group):
             if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
                 raise
             what = f"{error.filename} cannot be used" if error.filename else "The system refused"
-            sentence = f"{what}: {error.strerror or error}."
+            sentence = f"{what}: {in_words(error)}."
+            if isinstance(error, FileExistsError):
+                sentence = f"{error.filename} exists. Remove it first, or write to another file."
             raise click.ClickException(printable(sentence)) from error
 
     def _told(self, sentence: str, ctx: click.Context) -> str:
         """Return an error on one line, safe to print, in the words of the command that failed."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         options = command.params if command is not None else []
-        for name in self.commands:
-            sentence = sentence.replace(f"{name}()", f"{ctx.command_path} {name}")
-        return printable(in_options(sentence.replace("\n", " "), options))
+        words = {rf"(?<![\w./]){name}\(\)": f"{ctx.command_path} {name}" for name in self.commands}
+        return printable(in_options(sentence.replace("\n", " "), options, words))
 
 
 # What was typed, as messages quote it: not the apostrophe of a word.
 QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
+# What messages tell those who use Python or HTTP, and what to do in the shell.
+IN_SHELL = {
+    r"pass its problem as create": "use lingape live new",
+    r"GET /api/experiments lists those that there are; POST there to begin one": (
+        "lingape live list shows those that there are; lingape live new begins one"
+    ),
+    r"pass a mapping from labels to explorers": (
+        "give them labels, in a file for lingape simulate"
+    ),
+    r" \(or seconds, or a timedelta\)": "",
+    r"None for no deadline": "never for no deadline",
+    r" /openapi\.json says what fits\.": "",
+    r", or different whole numbers from 0": "",
+}
+START = r"(?<![-\w./])"  # of a word that is no part of a file's name
 
 
-def in_options(sentence: str, options: list[click.Parameter]) -> str:
+def in_options(
+    sentence: str, options: list[click.Parameter], words: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return what is said of arguments in Python in the words of a command's options.
+
+    What is quoted, and names of files, stay as they are. `words` has patterns of what else Python
+    says, and how the shell says it.
 
     >>> option = click.Option(["--noise-scale"])
     >>> in_options("noise_scale (R) must be above 0. Mixture() needs none.", [option])
@@ -74,13 +97,16 @@ def in_options(sentence: str, options: list[click.Parameter]) -> str:
     """
     from ..bounds import BOUNDS
 
-    words = {rf"{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
+    bounds = {rf"\b{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
+    words = IN_SHELL | bounds | dict(words)
     for option in options:
         if isinstance(option, click.Option) and (name := option.name) is not None:
             flag = option.opts[-1]
-            words |= {rf"\b{name}=True\b": flag, rf"\b{name}=(?=\w)": f"{flag} "}
+            words |= {rf"{START}{name}=True\b": flag, rf"{START}{name}=(?=\w)": f"{flag} "}
             # Words such as "delta" also stand for themselves, but not at the beginning.
-            words[rf"(?<![-\w]){name}\b" if "_" in name else rf"\A{name}\b"] = flag
+            before = START if "_" in name else r"\A"
+            words[rf"{before}{name}(?![\w/]|\.\w)"] = flag
+            words[rf"(?<=[:;] ){name}(?= \()"] = flag  # in a list of settings
     parts = QUOTED.split(sentence)
     for place in range(0, len(parts), 2):
         for pattern, ours in words.items():

@@ -84,6 +84,10 @@ def warn(status: "Status") -> None:
         say(f"Warning: {warning}", err=True)
 
 
+def _rewards(count: int) -> str:
+    return "1 reward" if count == 1 else f"{count} rewards"
+
+
 def _say_progress(
     experiment: "Experiment | RemoteExperiment",
     progress: "Progress",
@@ -94,7 +98,7 @@ def _say_progress(
     if json:
         say(recorded | progress._asdict())
         return
-    so_far = "1 reward." if progress.pulls == 1 else f"{progress.pulls} rewards."
+    so_far = f"{_rewards(progress.pulls)}."
     if progress.settled:
         so_far += " " + experiment.certificate().statement.splitlines()[0]
     say(so_far)
@@ -155,7 +159,7 @@ def new(
         Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
     with open_experiment(url, name) as begun:
         status = begun.status()
-    say(status.to_dict() if json else f"{name}: {len(problem)} arms, {status.pulls} rewards.")
+    say(status.to_dict() if json else f"{name}: {len(problem)} arms, {_rewards(status.pulls)}.")
 
 
 @live.command("list")
@@ -185,14 +189,21 @@ def list_(url: str, json: bool) -> None:
         if isinstance(one, Unreadable):
             say(f"{printable(one.name)}\tdamaged\t{printable(one.error)}")
         else:
-            say(f"{printable(one.name)}\t{one.arms} arms\t{one.pulls} rewards\t{one.state}")
+            say(f"{printable(one.name)}\t{one.arms} arms\t{_rewards(one.pulls)}\t{one.state}")
     if not found:
         say("There are no experiments yet; lingape live new begins one.", err=True)
 
 
 @live.command()
 @place
-@click.option("-n", "count", default=1, show_default=True, help="How many arms.")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="How many arms.",
+)
 @click.option("--worker", help="Who asks, for the log.")
 @time_to_live
 @click.option("--key", help="Asking again with the same key gives the same tickets.")
@@ -304,21 +315,31 @@ def export(url: str, name: str, path: str, json: bool) -> None:
     say({"path": path, "events": count} if json else f"{path}: {count} events")
 
 
+def _input(path: str) -> Path:
+    """Return the file to read; where - stands for it, standard input."""
+    return Path("/dev/stdin" if path == "-" else path)
+
+
 @live.command("import")
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@click.argument(
+    "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+)
 @click.argument("url")
 @as_json
 def import_(path: str, url: str, json: bool) -> None:
-    """Copy an exported experiment into a database, having verified it."""
+    """Copy an exported experiment into a database, having verified it.
+
+    With - for the file it comes from standard input.
+    """
     from ..live import Experiment
 
     if _remote(url):
         raise click.UsageError(
             f"{url} is a server, and servers take no logs. Give the URL of its database."
         )
-    with Experiment.from_export(path, url) as experiment:
+    with Experiment.from_export(_input(path), url) as experiment:
         name, status = experiment.name, experiment.status()
-    say(status.to_dict() if json else f"{name}: {status.arms} arms, {status.pulls} rewards.")
+    say(status.to_dict() if json else f"{name}: {status.arms} arms, {_rewards(status.pulls)}.")
 
 
 @live.command()
@@ -328,7 +349,7 @@ def import_(path: str, url: str, json: bool) -> None:
 def verify(source: str, name: str | None, json: bool) -> None:
     """Replay a log from its beginning, and check that the certificate follows from it.
 
-    Give a URL and a NAME, or a FILE that was exported.
+    Give a URL and a NAME, or a FILE that was exported (- is standard input).
     """
     found: Verification
     if name is not None:
@@ -340,5 +361,5 @@ def verify(source: str, name: str | None, json: bool) -> None:
         from ..live import read_export
         from ..live import verify as verify_log
 
-        found = verify_log(read_export(Path(source)))
+        found = verify_log(read_export(_input(source)))
     say(found.to_dict() if json else str(found))

@@ -97,16 +97,19 @@ def run(
     Example:
       lingape live run http://lab:8000 ads --reward-cmd './measure {name}' --workers 4
     """
-    from ..explorers.skeleton import checked_reward
     from ..finding import Command
     from ..live.crew import run_crew
+    from ..problem import LARGEST
 
+    if worst is not None and not abs(worst) <= LARGEST:
+        raise click.BadParameter(
+            f"must be a finite number, at most {LARGEST:g} in size; got {worst:g}.",
+            param_hint="--worst",
+        )
     command = Command(reward_cmd, timeout)
     if not command.mentions_arm:
         say(ARM_IS_IN_ENVIRONMENT, err=True)
     trials = _Trials(command, worst, max_failures)
-    if worst is not None:
-        checked_reward(worst)
     code, closing = 0, ""
     with (
         open_experiment(url, name) as experiment,
@@ -127,8 +130,8 @@ def run(
                 code, closing = 128 + caught[-1], "Interrupted."
             else:
                 row = trials.in_a_row
-                which = f"{row} commands in a row" if row > 1 else "The command"
-                code, closing = FAILED, f"{which} failed: {reason}"
+                so_often = f"{row} commands in a row failed. " if row > 1 else ""
+                code, closing = FAILED, f"{so_often}{reason}"
         status = experiment.status()
     certificate = status.certificate
     if code == 0 and not certificate.settled:
@@ -180,6 +183,7 @@ class _Trials:
         self._lock = threading.Lock()
         self.in_a_row = 0
         self._voided: Counter[str] = Counter()  # by arm
+        self._doubtful = False  # whether one was voided that the arm may have made fail
 
     def reward(self, ticket: "Ticket", stop: "Stop") -> float:
         """Return what the command prints for a ticket, or the worst there is."""
@@ -200,14 +204,15 @@ class _Trials:
                 return self._worst
             say(f"{failed} Its ticket is voided.", err=True)
             self._voided[printable(ticket.name)] += 1
-        raise CommandFailed(f"the command {result}.")
+            self._doubtful |= self._worst is None and result.begun and not stop.now
+        raise CommandFailed(f"The command {result}.")
 
     def sum_up(self) -> None:
         """Say how many tickets were voided because of failures, and what that means."""
         if total := self._voided.total():
-            most = ", ".join(f"{name} {count}" for name, count in self._voided.most_common(3))
-            say(
-                f"{total} voided because the command failed (most of them: {most}). If it failed "
-                "because of the arm, the answer can be wrong: use --worst.",
-                err=True,
-            )
+            names = [f"{name} {count}" for name, count in self._voided.most_common(3)]
+            most = "most of them: " if len(self._voided) > len(names) else ""
+            told = f"{total} voided because the command failed ({most}{', '.join(names)})."
+            if self._doubtful:
+                told += " If it failed because of the arm, the answer can be wrong: use --worst."
+            say(told, err=True)

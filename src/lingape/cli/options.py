@@ -15,7 +15,7 @@ class Target(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = os.fsdecode(super().convert(value, param, ctx))
-        folder = os.path.dirname(path) or "."
+        folder = os.path.dirname(path.rstrip("/") if self.dir_okay else path) or "."
         if not os.path.isdir(folder):
             self.fail(f"there is no folder {folder!r}. Make it first, or write elsewhere.")
         return path

@@ -31,10 +31,12 @@ class World:
             self.theta: FloatArray = np.array(theta, dtype=np.float64)
         except (TypeError, ValueError) as reason:
             raise InvalidEnvironment(f"arms and θ must be numbers: {reason}.") from reason
-        if self.arms.ndim != 2 or self.theta.shape != self.arms.shape[1:]:
+        if self.arms.ndim != 2:
+            raise InvalidEnvironment(f"arms must have shape (K, d); got {self.arms.shape}.")
+        if self.theta.shape != self.arms.shape[1:]:
             raise InvalidEnvironment(
-                "arms must have shape (K, d) and θ shape (d,); got "
-                f"{self.arms.shape} and {self.theta.shape}."
+                f"theta (θ) must be {self.arms.shape[1]} numbers, one per feature; got "
+                f"{self.theta.tolist()}."
             )
         if not (np.isfinite(self.arms).all() and np.isfinite(self.theta).all()):
             raise InvalidEnvironment(

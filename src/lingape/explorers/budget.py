@@ -67,7 +67,8 @@ class BudgetExplorer(GapExplorer):
     ) -> None:
         if not getattr(bound, "adaptive", True):
             raise InvalidBound(
-                f"{type(self).__name__} lets past rewards choose the next arm, but {bound} holds "
+                f"{type(self).__name__} lets past rewards choose the next arm, but "
+                f"{type(bound).__name__}() holds "
                 "only for pulls fixed in advance. Pass Mixture() or SelfNormalized()."
             )
         super().__init__(problem, bound=bound, ridge=ridge)

@@ -35,8 +35,8 @@ class ByArmExplorer(GapExplorer):
         if not getattr(bound, "adaptive", False) or not hasattr(bound, "radius"):
             raise InvalidBound(
                 f"{type(self).__name__} lets past rewards choose the next arm and needs one "
-                f"radius for all arms; {bound!r} does not serve. Use SelfNormalized() or "
-                "Unstructured()."
+                f"radius for all arms; {type(bound).__name__}() does not serve. "
+                "Use SelfNormalized() or Unstructured()."
             )
         super().__init__(problem, bound=bound, ridge=ridge)
 

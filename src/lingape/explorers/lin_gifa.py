@@ -56,7 +56,8 @@ class LinGIFA(GapExplorer):
     ) -> None:
         if not getattr(bound, "adaptive", True):
             raise InvalidBound(
-                f"LinGIFA lets past rewards choose the next arm, but {bound} holds only for pulls "
+                f"LinGIFA lets past rewards choose the next arm, but "
+                f"{type(bound).__name__}() holds only for pulls "
                 "fixed in advance. Pass Mixture() or SelfNormalized()."
             )
         super().__init__(problem, bound=bound, ridge=ridge)

@@ -70,7 +70,8 @@ class LinGapE(GapExplorer):
             )
         if not getattr(bound, "adaptive", True):
             raise InvalidBound(
-                f"LinGapE lets past rewards choose the next arm, but {bound} holds only for pulls "
+                f"LinGapE lets past rewards choose the next arm, but "
+                f"{type(bound).__name__}() holds only for pulls "
                 "fixed in advance. Pass Mixture() or SelfNormalized(), or fix the pulls."
             )
         super().__init__(problem, bound=bound, ridge=ridge)

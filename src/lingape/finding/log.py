@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..chain import chained
-from ..errors import InvalidArgument, InvalidState, LingapeError
+from ..errors import InvalidArgument, InvalidState, LingapeError, in_words
 from ..explorers import EXPLORERS, Explorer
 from ..problem import Problem
 from .command import Command, Failure, Rewards
@@ -166,7 +166,7 @@ class TrialLog:
             try:
                 data = json.loads(line)
             except (ValueError, RecursionError) as reason:
-                raise self._refusal(place, f"is damaged ({reason})") from reason
+                raise self._refusal(place, f"is damaged ({in_words(reason)})") from reason
             if not isinstance(data, dict):
                 raise self._refusal(place, "is damaged (it must be a JSON object)")
             if place == 1:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -39,11 +39,13 @@ from .history import Point, checked_points
 from .model_check import ModelCheck
 from .replay import LogCertificate, Progress
 from .standing import Status, Summary, Unreadable
+from .texts import checked_name
 from .tickets import Ticket, TimeToLive, id_of
 from .verification import Verification, read_export, verify
 
 PAGE = 1_000  # events in one request
 SOON = (429, 502, 503, 504)  # statuses after which the same may work in a moment
+NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # what OpenSSL calls it
 SLOWEST = 5.0  # seconds between attempts, at most
 LOOK = 0.5  # seconds between looks at what moves
 LONGEST_WAIT = 86_400  # seconds for an answer
@@ -131,7 +133,7 @@ class Client:
     ) -> "RemoteExperiment":
         """Begin an experiment; one that is there with the same settings goes on."""
         body = {
-            "name": name,
+            "name": checked_name(name),
             "problem": problem.to_dict(),
             "explorer": explorer,
             "seed": seed,
@@ -140,7 +142,7 @@ class Client:
         return RemoteExperiment(self, name)
 
     def experiment(self, name: str) -> "RemoteExperiment":
-        """Return an experiment, whether or not there is one of that name."""
+        """Return an experiment, whether or not there is one of that name yet."""
         return RemoteExperiment(self, name)
 
     def _get(self, path: str, made: Callable[[Any], T]) -> T:
@@ -175,10 +177,14 @@ class Client:
             try:
                 status, headers, answer = self._exchange(method, path, body)
             except (OSError, http.client.HTTPException) as reason:
+                if isinstance(reason, ssl.SSLError) and reason.reason in NO_TLS:
+                    raise InvalidArgument(
+                        f"{self.base_url} does not speak https. Try http:// in its place."
+                    ) from reason
                 if last or isinstance(reason, ssl.SSLCertVerificationError):
                     raise StorageFailed(
                         f"{self.base_url} cannot be reached "
-                        f"({in_words(reason)}). Do the same again later: nothing "
+                        f"({_why(reason)}). Do the same again later: nothing "
                         "is recorded twice."
                     ) from reason
                 time.sleep(wait)
@@ -234,9 +240,9 @@ class RemoteExperiment:
     """An experiment on a server, with the methods of Experiment."""
 
     def __init__(self, client: Client, name: str) -> None:
-        self.client, self.name = client, name
+        self.client, self.name = client, checked_name(name)
         self._closed = False
-        self._path = f"/api/experiments/{quote(str(name), safe='', errors='replace')}"
+        self._path = f"/api/experiments/{name}"
 
     def __enter__(self) -> Self:
         return self
@@ -404,6 +410,15 @@ def _page(data: Any) -> list[Any]:
 
 def _history(data: Any) -> tuple[list[Point], bool]:
     return [Point(**point) for point in data["points"]], data["complete"]
+
+
+def _why(reason: Exception) -> str:
+    """Return why a server cannot be reached, without what OpenSSL says about itself."""
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return reason.verify_message
+    if isinstance(reason, ssl.SSLError) and reason.reason:
+        return reason.reason.replace("_", " ").lower()
+    return in_words(reason)
 
 
 def _ended(connection: http.client.HTTPConnection) -> bool:

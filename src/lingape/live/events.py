@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeAlias
 
-from ..errors import InvalidState
+from ..errors import InvalidState, in_words
 from ..problem import LARGEST
 
 FORMAT = 1
@@ -141,7 +141,7 @@ def from_text(text: str, *, place: int) -> Event:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as reason:
-        raise damaged(place, f"it is not JSON ({reason})") from reason
+        raise damaged(place, in_words(reason)) from reason
     return from_data(data, place=place)
 
 
@@ -198,7 +198,7 @@ def _contrast(there: Any, now: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = "none" if value is None else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

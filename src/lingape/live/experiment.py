@@ -5,7 +5,6 @@ process keeps what the log amounts to (Replay) in memory and reads on before it 
 that any number of them can share an experiment.
 """
 
-import re
 import threading
 import time
 from collections import deque
@@ -47,7 +46,7 @@ from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked
-from .texts import checked_text
+from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turn import Request, Turn
 from .verification import Verification, export_line, read_export, verify
@@ -62,7 +61,6 @@ CUT = (
     "Recording was interrupted. It may be recorded or not. Do the same again: what is there "
     "already is not recorded twice."
 )
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Experiment:
@@ -110,11 +108,7 @@ class Experiment:
         ...     experiment.tell(ticket.id, 0.83)
         Progress(pulls=1, settled=False)
         """
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise InvalidArgument(
-                "The name of an experiment has 1 to 100 letters (a to z), digits, dots, dashes "
-                f"and underscores, and begins with a letter or digit; got {name!r}."
-            )
+        checked_name(name)
         beginning = None
         if create is not None:
             beginning = _beginning(name, create, explorer, seed, _now(clock))
@@ -133,7 +127,7 @@ class Experiment:
             known = ", ".join(self._store.experiments()) or "none"
             raise NotFound(
                 f"There is no experiment {self.name!r} in {self._store.url}; there are: {known}. "
-                "To begin one, pass its problem as create; in the shell, lingape live new."
+                "To begin one, pass its problem as create."
             )
         if missing and beginning is not None and problem is not None:
             text = as_text(replace(beginning, problem=problem.to_dict()))
@@ -155,7 +149,7 @@ class Experiment:
             )
             raise Conflict(
                 f"There is an experiment {self.name!r} in {self._store.url} already, with other "
-                f"settings: {'; '.join(others)}. Open it without create, or begin one under "
+                f"settings: {'; '.join(others)}. Use it as it is, or begin one under "
                 "another name."
             )
         with self._mutex:

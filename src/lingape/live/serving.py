@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidArgument, MissingExtra
+from ..errors import InvalidArgument, MissingExtra, in_words
 from .store import open_store
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def _listening(service: Service) -> socket.socket:
     except (OSError, OverflowError) as reason:
         listener.close()
         raise InvalidArgument(
-            f"Port {service.port} of {service.host} cannot be had ({reason}). Choose another "
-            "with --port, or end what uses it."
+            f"Port {service.port} of {service.host} cannot be used ({in_words(reason)}). "
+            "Choose another with --port, or end what uses it."
         ) from reason
     return listener
 

@@ -309,7 +309,7 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         self._files.opening()
         try:
-            connection = self._open(f"file:{quote(str(self.path))}", self._prepare)
+            connection = self._open(f"file:{quote(os.fsencode(self.path))}", self._prepare)
         except sqlite3.OperationalError:
             if self._writable() or not self.path.exists():
                 raise
@@ -330,7 +330,7 @@ class SqliteStore:
                 "be, and read them there."
             )
         still = self._files.still()
-        connection = self._open(f"file:{quote(str(self.path))}?immutable=1", self._ours)
+        connection = self._open(f"file:{quote(os.fsencode(self.path))}?immutable=1", self._ours)
         self._still = still
         return connection
 

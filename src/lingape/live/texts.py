@@ -1,11 +1,23 @@
-"""Texts that users choose: names of workers, keys and reasons."""
+"""Texts that users choose: names of experiments and workers, keys and reasons."""
 
+import re
 from typing import Any
 
 from ..errors import InvalidArgument
 from ..printable import encodable
 
 LONGEST = 200  # letters
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of an experiment, or raise InvalidArgument."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InvalidArgument(
+            "The name of an experiment has 1 to 100 letters (a to z), digits, dots, dashes "
+            f"and underscores, and begins with a letter or digit; got {name!r}."
+        )
+    return name
 
 
 def checked_text(name: str, value: Any) -> str | None:

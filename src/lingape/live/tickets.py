@@ -76,8 +76,7 @@ def checked_ttl(ttl: TimeToLive) -> float | None:
         seconds = -1.0
     if isinstance(ttl, bool) or not 0 < seconds <= 366 * SECONDS["d"]:
         raise InvalidArgument(
-            'ttl must be seconds, a timedelta, or a text such as "90s", "30m", "6h" or "2d", '
-            "above 0 and at most 366 days; for no deadline None, or never in the shell. Got "
-            f"{ttl!r}."
+            "ttl must be a time such as 90s, 30m, 6h or 2d (or seconds, or a timedelta), above 0 "
+            f"and at most 366 days; None for no deadline. Got {ttl!r}."
         )
     return seconds

@@ -35,8 +35,9 @@ class Verification:
     certificate: LogCertificate
 
     def __str__(self) -> str:
+        rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
         return (
-            f"The log is whole: {self.events} events, {self.pulls} rewards, hash {self.digest}.\n"
+            f"The log is whole: {self.events} events, {rewards}, hash {self.digest}.\n"
             f"What follows from it: {self.certificate}"
         )
 

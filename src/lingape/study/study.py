@@ -1,6 +1,7 @@
 """Explorers × instances × seeds, side by side."""
 
 import hashlib
+import inspect
 import operator
 import re
 import signal
@@ -288,11 +289,13 @@ def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str,
 def _builder(build: Any) -> Callable[..., Explorer]:
     if isinstance(build, str):
         return specs.Recipe.read(build)
-    if not callable(build):
+    try:
+        inspect.signature(build)
+    except (TypeError, ValueError) as reason:  # not callable, or one of Python's own, as int
         raise InvalidArgument(
             "An explorer is a class, a function that takes a problem, or a text such as "
             f"'lingape'; got {build!r}."
-        )
+        ) from reason
     made: Callable[..., Explorer] = build
     return made
 
