@@ -211,7 +211,7 @@ def _closing(outcome: "Outcome", log: "TrialLog", caught: list[int]) -> tuple[in
         times = f"failed {outcome.attempts} times" if outcome.attempts > 1 else "failed"
         return FAILED, (
             f"{title} {times}: the command {outcome.failure}\n"
-            f"{safe}; mend the command, then {again}."
+            f"{safe}; fix the command, then {again}."
         )
     return 0, ""
 

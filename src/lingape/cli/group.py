@@ -38,7 +38,7 @@ class Group(click.Group):
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; the errors that users can mend come as one sentence."""
+        """Run a command; the errors that users can fix come as one sentence."""
         try:
             return super().invoke(ctx)
         except LingapeError as error:

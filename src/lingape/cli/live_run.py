@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     help="How many commands run side by side.",
 )
 @time_to_live
-@click.option("--max-pulls", type=click.IntRange(min=1), help="Run the command so often at most.")
+@click.option(
+    "--max-pulls", type=click.IntRange(min=1), help="Run the command at most this many times."
+)
 @click.option(
     "--max-failures",
     type=click.IntRange(min=1),

@@ -1,4 +1,4 @@
-"""Algorithms, one a file; to add one, add its line to EXPLORERS or BUDGET_EXPLORERS."""
+"""Algorithms, one per file; to add one, add its line to EXPLORERS or BUDGET_EXPLORERS."""
 
 from .alba import ALBA
 from .base import Explorer

@@ -374,7 +374,7 @@ class GapExplorer(ABC):
     def _margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         """Return by how much each rival may be better than the leader, and the widths in it.
 
-        Who is no rival has a margin of -∞.
+        Arms that are no rivals have a margin of -∞.
         """
         means = self._judged(estimate)
         widths = self.bound.widths(self.problem, estimate, leader)  # β_t(·, i_t)

@@ -234,7 +234,7 @@ class TrialLog:
                 f"Line {place} of {self.path} has the reward {data['outside']!r}, but rewards had "
                 f"to be {self.setup.rewards}. Making that pull again would choose among rewards, "
                 "which the guarantee does not allow. Start another log with --log PATH and the "
-                "range that rewards really have. Only if the command was at fault, mend it and "
+                "range that rewards really have. Only if the command was at fault, fix it and "
                 "delete that line."
             )
         if event == "reward":

@@ -157,7 +157,7 @@ class Experiment:
                 self._save(replay)
 
     def close(self) -> None:
-        """Let go of the database, for good: open the experiment again to use it."""
+        """Close the database for good: open the experiment again to use it."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -496,7 +496,7 @@ class Experiment:
         requests = []
         while self._waiting:
             request = self._waiting[0]
-            request.called = True  # first: one that is out of the queue must know, come what may
+            request.called = True  # first: one that is out of the queue must know in any case
             self._waiting.popleft()
             if not request.over:
                 requests.append(request)

@@ -181,7 +181,7 @@ class PostgresStore:
             self._again(lambda connection: _keep(connection, name, snapshot))
 
     def close(self) -> None:
-        """Let go of the server, for good."""
+        """Close the connection for good."""
         with self._mutex:
             self._closed = True
             if self._connection is not None:

@@ -219,7 +219,7 @@ class SqliteStore:
             log.keep(snapshot)
 
     def close(self) -> None:
-        """Let go of the file, for good."""
+        """Close the file for good."""
         with self._mutex:
             self._over = self._over or f"{self.url} was closed. Open it again to use it."
             self._disconnect()
