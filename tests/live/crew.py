@@ -45,7 +45,7 @@ def work(url, pairs, results):
 
 
 def work_until_killed(url, path):
-    """Ask and tell for ever; each acknowledged reward becomes a line of a file."""
+    """Ask and tell without end; each acknowledged reward becomes a line of a file."""
     random.seed()
     file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     with Experiment.open(url, "ads", create=problem()) as experiment:

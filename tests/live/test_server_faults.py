@@ -254,7 +254,7 @@ def test_a_database_that_can_only_be_read(experiments, monkeypatch):
 
 
 def test_a_log_that_is_damaged(experiments, tmp_path):
-    """Its experiment waits for somebody to mend it; others do not."""
+    """Its experiment waits for somebody to repair it; others do not."""
     change(experiments, "UPDATE entries SET digest = 'x' WHERE name = 'ads' AND seq = 4")
     with serving(experiments) as client:
         for _ in range(2):

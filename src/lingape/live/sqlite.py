@@ -297,7 +297,7 @@ class SqliteStore:
                     other._mutex.release()
 
     def before_fork(self) -> None:
-        """Wait for other threads to be done, keep them out, and let go of the file."""
+        """Wait for other threads to be done, keep them out, and close the file."""
         self._mutex.acquire()
         with suppress(sqlite3.Error):
             self._disconnect()

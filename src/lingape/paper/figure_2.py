@@ -33,7 +33,7 @@ def reproduce(options: Options) -> Page:
     )
     rows = options.rows_of(study, "Figure 2")
     adaptive = []
-    for instance in instances.values():  # on these arms it may go on for ever
+    for instance in instances.values():  # on these arms it may go on without end
         limited = Study(
             {"XY-adaptive": settings.xy_adaptive},
             [instance],

@@ -110,7 +110,7 @@ class AskBody(_Body):
     ttl: Text | Number | None = Field(
         "1d",
         description='For how long to count on the rewards: seconds, "90s", "30m", "6h", "2d", or '
-        "null for ever.",
+        "null for no deadline.",
         examples=["6h"],
     )
     key: Text | None = Field(

@@ -58,7 +58,7 @@ class Shelf:
         self._known: dict[str, _Known] = {}
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             slots, self._slots = list(self._slots.values()), OrderedDict()
         for slot in slots:
