@@ -275,6 +275,14 @@ class Problem:
             "answers": None if self.answers is None else list(self.answers),
         }
 
+    def replace(self, **changes: Any) -> "Problem":
+        """Return a problem like this one but for `changes`, given by the names of its arguments.
+
+        >>> Problem([[1, 0], [0, 1]]).replace(delta=0.01).delta
+        0.01
+        """
+        return Problem(**self.to_dict() | changes)
+
 
 def first_alike(rows: FloatArray) -> IntArray:
     """Return for each row the first row that is exactly the same."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .certificate import Certificate
+from .checks import checked_whole
 from .environments import Environment
 from .errors import InvalidArgument, InvalidEnvironment, MissingExtra
 from .explorers import Explorer
@@ -233,10 +234,7 @@ def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> N
 
 def checked_limit(max_pulls: int) -> int:
     """Return a number of pulls as an int, or raise."""
-    whole = isinstance(max_pulls, int | np.integer) and not isinstance(max_pulls, bool)
-    if not whole or max_pulls < 1:
-        raise InvalidArgument(f"max_pulls must be a whole number from 1; got {max_pulls!r}.")
-    return int(max_pulls)
+    return checked_whole("max_pulls", max_pulls, least=1)
 
 
 def _generator(seed: Seed) -> np.random.Generator:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .checks import checked_whole
 from .environments import Environment
-from .errors import InvalidArgument
 from .explorers import Contest, Explorer
 from .problem import Problem
 from .runs import MAX_PULLS, Lane, Result, Seed, check_run, run
@@ -56,8 +56,7 @@ def trace(
     >>> seen.moments[-1].pulls == seen.result.pulls
     True
     """
-    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 1:
-        raise InvalidArgument(f"points must be a whole number from 1; got {points!r}.")
+    points = checked_whole("points", points, least=1)
     check_run(explorer, environment, max_pulls)
     moments: list[Moment] = []
 

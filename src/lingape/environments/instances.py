@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
+from ..checks import checked_whole
 from ..errors import InvalidEnvironment
 from ..problem import Problem, as_float
 from .gaussian import Gaussian
@@ -153,11 +154,7 @@ INSTANCES: dict[str, Callable[..., Instance]] = {
 
 
 def _at_least(name: str, value: int, least: int) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value < MOST:
-        raise InvalidEnvironment(
-            f"{name} must be a whole number from {least}, below {MOST:,}; got {value!r}."
-        )
+    checked_whole(name, value, least=least, most=MOST - 1, error=InvalidEnvironment)
 
 
 def _finite(name: str, value: float) -> float:

@@ -114,7 +114,7 @@ class PhasedExplorer(PlannedExplorer):
         return float(upper[rivals].max()) if len(rivals) else 0.0
 
     def _with_delta(self, delta: float) -> Problem:
-        return Problem(**self.problem.to_dict() | {"delta": delta})
+        return self.problem.replace(delta=delta)
 
     def progress(self) -> dict[str, Any]:
         """Return the state but for the problem."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from ..bounds import Mixture
 from ..environments import soare
 from ..explorers import Explorer, LinGapE
-from ..problem import Problem
 from ..runs import Progress, Result, run
 from .reported import TABLE_1
 from .settings import BOUND, paper_lingape, synthetic_problem
@@ -22,7 +21,7 @@ class Entry(NamedTuple):
 def entries() -> list[Entry]:
     """Return the explorers that the demonstration runs."""
     problem = synthetic_problem(soare(DIMENSION, ANGLE))
-    named = Problem(**problem.to_dict() | {"names": [f"Arm {k + 1}" for k in range(len(problem))]})
+    named = problem.replace(names=[f"Arm {k + 1}" for k in range(len(problem))])
     return [
         Entry(f"paper's bound, {BOUND}", paper_lingape(named)),
         Entry(f"tight bound, {Mixture()}", LinGapE(named, bound=Mixture())),

@@ -27,7 +27,7 @@ ENOUGH = 10
 
 def lingape_tight(problem: Problem) -> LinGapE:
     """Return LinGapE with a tight bound and with R = 1, which is enough for rewards of ±1."""
-    return LinGapE(Problem(**problem.to_dict() | {"noise_scale": 1.0}), bound=Mixture())
+    return LinGapE(problem.replace(noise_scale=1.0), bound=Mixture())
 
 
 def reproduce(options: Options) -> Page:

@@ -165,7 +165,7 @@ def _refusal(build: BuildBudgetExplorer, problem: Problem, budget: object) -> st
 def certificate_says_what_is_proven(build: BuildBudgetExplorer) -> None:
     """The certificate is there at any time, is about the answer, and says what is spent."""
     problem, means = _generic()
-    problem = Problem(**problem.to_dict() | {"epsilon": 1.0})
+    problem = problem.replace(epsilon=1.0)
     explorer, tape = build(problem, 300), Tape(means)
     require(not explorer.certificate().settled, "settled before the first pull")
     require("nothing is proven" in str(explorer.certificate()), "something is, without a pull")

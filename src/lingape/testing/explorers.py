@@ -129,7 +129,7 @@ def rotation_changes_no_pull(build: BuildExplorer) -> None:
     for instance in (sphere(9, 3, seed=5), soare(3, 0.1), canonical(4, 0.3)):
         problem = instance.problem(norm_bound=2.0)
         rotation = np.linalg.qr(rng.standard_normal((problem.arms.shape[1],) * 2))[0]
-        rotated = _replaced(problem, arms=problem.arms @ rotation)
+        rotated = problem.replace(arms=problem.arms @ rotation)
         means = instance.gaussian().means
         require(
             pulls_of(build(problem, means), Tape(means))
@@ -141,11 +141,10 @@ def rotation_changes_no_pull(build: BuildExplorer) -> None:
 def units_change_no_pull(build: BuildExplorer) -> None:
     """Rewards, R, S and ε in other units change no pull."""
     problem, means = _generic()
-    problem = _replaced(problem, epsilon=0.01)
+    problem = problem.replace(epsilon=0.01)
     expected = pulls_of(build(problem, means), Tape(means))
     for c in (1e-6, 3.0, 1e6):
-        scaled = _replaced(
-            problem,
+        scaled = problem.replace(
             noise_scale=c * problem.noise_scale,
             norm_bound=c * (problem.norm_bound or 1.0),
             epsilon=c * problem.epsilon,
@@ -160,7 +159,7 @@ def renaming_renames_the_answer(build: BuildExplorer) -> None:
     problem, means = instance.problem(norm_bound=2.0, noise_scale=0.1), instance.gaussian().means
     order = np.random.default_rng(0).permutation(len(means))
     explorer = build(problem, means)
-    shuffled = build(_replaced(problem, arms=problem.arms[order]), means[order])
+    shuffled = build(problem.replace(arms=problem.arms[order]), means[order])
     pulls_of(explorer, Tape(means, scale=0.1), 20_000)
     pulls_of(shuffled, Tape(means[order], scale=0.1), 20_000)
     require(explorer.done and shuffled.done, "an easy instance took more than 20,000 pulls")
@@ -211,7 +210,7 @@ def done_is_for_good(build: BuildExplorer) -> None:
 def certificate_says_what_is_proven(build: BuildExplorer) -> None:
     """The certificate is there at any time, agrees with `done`, and is settled just then."""
     problem, means = _generic()
-    problem = _replaced(problem, epsilon=0.5)
+    problem = problem.replace(epsilon=0.5)
     explorer, tape = build(problem, means), Tape(means)
     require(not explorer.certificate().settled, "settled before the first pull")
     while not explorer.done:
@@ -317,7 +316,7 @@ def odd_problems_are_answered(build: BuildExplorer) -> None:
         problem = Problem(arms, norm_bound=norm_bound, noise_scale=0.05)
         explorer = build(problem, true)
         if "duplicates" in name and _tells_duplicates_apart(explorer):
-            explorer = build(_replaced(problem, epsilon=0.2), true)
+            explorer = build(problem.replace(epsilon=0.2), true)
         pulls_of(explorer, Tape(true, scale=0.05), 5_000)
         require(explorer.done or name == "tiny features", f"{name}: open after 5,000 pulls")
         right = true[explorer.recommend()] == true.max()
@@ -360,7 +359,3 @@ EXPLORER_LAWS: dict[str, Callable[[BuildExplorer], None]] = {
         play_yields_what_run_reports,
     )
 }
-
-
-def _replaced(problem: Problem, **changes: object) -> Problem:
-    return Problem(**problem.to_dict() | changes)

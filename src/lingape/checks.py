@@ -1,0 +1,34 @@
+"""Checks of single arguments that functions all over the package take."""
+
+from operator import index
+from typing import Any
+
+from .errors import InvalidArgument, LingapeError
+
+
+def checked_whole(
+    name: str,
+    value: Any,
+    *,
+    least: int = 0,
+    most: int | None = None,
+    advice: str = "",
+    error: type[LingapeError] = InvalidArgument,
+) -> int:
+    """Return `value` as an int if it is a whole number in range, or raise `error`.
+
+    name: what to call it in the message. advice: what else to say there.
+
+    >>> checked_whole("seed", 3)
+    3
+    """
+    try:
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        limits = f"from {least}" if most is None else f"from {least} to {most:,}"
+        raise error(
+            f"{name} must be a whole number {limits}; got {value!r}.{advice and ' '}{advice}"
+        )
+    return number
