@@ -40,7 +40,7 @@ class DividedTwice(XYAdaptive):
 
     def phase_over(self, estimate: LeastSquares) -> bool:
         """Whether the longest difference, over the pulls, is as small as it was to become."""
-        return self._begun(estimate) and (
+        return self.plan.over(estimate) and (
             self._length(estimate) / estimate.pulls <= self.alpha * self._longest / self._before
         )
 

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .checks import checked_whole
 from .environments import Environment
 from .errors import InvalidArgument, InvalidEnvironment, MissingExtra
 from .explorers import Explorer
-from .kernels.world import CompiledWorld
+from .lanes import CompiledLane, compiled_lane
 from .problem import Problem
 
 Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
@@ -120,14 +120,14 @@ def run(
     check_run(explorer, environment, max_pulls)
     rng = _generator(seed)
     before = int(explorer.counts.sum())
-    fast = _compiled_lane(explorer, environment, lane)
+    driver = _driver(explorer, environment, lane)
     watch = _Watch(progress, moments)
     start, compiling = time.perf_counter(), [0.0]
-    if fast is not None:
+    if driver is not None:
         from .kernels.compiling import timed
 
         with timed(compiling.append):
-            _race(*fast, rng, before + max_pulls, watch)
+            _drive(explorer, *driver, rng, before + max_pulls, watch)
     else:
         for step in play(explorer, environment, seed=rng, max_pulls=max_pulls):
             if watch.due(before + step.number) and not explorer.done:
@@ -147,7 +147,7 @@ def run(
         true_gap=true_gap,
         correct=true_gap <= explorer.problem.epsilon,
         seconds=max(0.0, time.perf_counter() - start - sum(compiling)),
-        lane="plain" if fast is None else "compiled",
+        lane="plain" if driver is None else "compiled",
     )
 
 
@@ -190,33 +190,13 @@ class _Watch:
         self.next_moment(pulls, pulls)
 
 
-class CompiledRun(Protocol):
-    """A run in compiled code, paused between calls of `advance`."""
-
-    settled: bool
-
-    @property
-    def pulls(self) -> int: ...
-
-    def advance(self, world: CompiledWorld, rng: np.random.Generator, until: int) -> None: ...
-
-
-@runtime_checkable
-class Compilable(Protocol):
-    """An explorer with a compiled lane."""
-
-    def compiled(self) -> CompiledRun | None: ...
-
-    def adopt(self, lane: CompiledRun) -> None: ...
-
-
 def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
     """Raise unless the explorer can be played in this world, for so many pulls."""
     if not hasattr(explorer, "problem") or not hasattr(explorer, "ask"):
         raise InvalidArgument(f"An explorer such as LinGapE(problem) is needed; got {explorer!r}.")
     if not hasattr(environment, "means") or not hasattr(environment, "pull"):
         raise InvalidEnvironment(
-            f"{type(environment).__name__} is no world to pull arms in. Of an instance, use "
+            f"{type(environment).__name__} is not an Environment. Of an instance, use "
             "instance.gaussian() or instance.signed()."
         )
     if len(environment.means) != len(explorer.problem):
@@ -246,23 +226,23 @@ def _generator(seed: Seed) -> np.random.Generator:
         ) from reason
 
 
-def _compiled_lane(
+def _driver(
     explorer: Explorer, environment: Environment, lane: Lane
-) -> tuple[Compilable, CompiledRun, CompiledWorld] | None:
+) -> tuple[CompiledLane, Any] | None:
+    """Return the compiled lane and world to play in, or None for the plain lane."""
     if lane not in ("auto", "plain", "compiled"):
         raise InvalidArgument(f'lane must be "auto", "plain" or "compiled"; got {lane!r}.')
     if lane == "plain":
         return None
-    world = environment.compiled() if hasattr(environment, "compiled") else None
-    if isinstance(explorer, Compilable) and world is not None:
-        try:
-            race = explorer.compiled()
-        except MissingExtra:
-            if lane == "compiled":
-                raise
-            return None
-        if race is not None:
-            return explorer, race, world
+    try:
+        kernel = getattr(environment, "kernel", None)
+        driver = None if kernel is None else compiled_lane(explorer)
+    except MissingExtra:
+        if lane == "compiled":
+            raise
+        return None
+    if driver is not None and kernel is not None:
+        return driver, kernel()
     if lane == "compiled" and not explorer.done:
         raise InvalidArgument(
             f"There is no compiled lane for {type(explorer).__name__} with these parts in "
@@ -271,22 +251,22 @@ def _compiled_lane(
     return None
 
 
-def _race(
-    explorer: Compilable,
-    race: CompiledRun,
-    world: CompiledWorld,
+def _drive(
+    explorer: Any,
+    lane: CompiledLane,
+    world: Any,
     rng: np.random.Generator,
     limit: int,
     watch: _Watch,
 ) -> None:
     stride = 1_000
-    while not race.settled and race.pulls < limit:
+    while not lane.settled and lane.pulls < limit:
         begun = time.perf_counter()
-        until = min(limit, race.pulls + stride)
-        race.advance(world, rng, min(until, watch.next_moment(race.pulls, until)))
+        until = min(limit, lane.pulls + stride)
+        lane.advance(world, rng, min(until, watch.next_moment(lane.pulls, until)))
         taken = time.perf_counter() - begun
         stride = int(stride * min(10.0, max(0.1, PATIENCE / max(taken, 1e-9)))) + 1
-        if not race.settled and watch.due(race.pulls):
-            explorer.adopt(race)
-            watch.call(explorer, race.pulls)  # type: ignore[arg-type]
-    explorer.adopt(race)
+        if not lane.settled and watch.due(lane.pulls):
+            explorer.adopt(lane)
+            watch.call(explorer, lane.pulls)
+    explorer.adopt(lane)

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InvalidBound
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
@@ -18,6 +19,9 @@ from .base import (
     noise_assumption,
     ridge_of,
 )
+
+if TYPE_CHECKING:
+    from ..kernels.bounds.fixed_design import FixedDesignKernel
 
 # Also rewards that were told must not say which comes next: that would be an adaptive design.
 FIXED_ASSUMPTIONS = (
@@ -48,6 +52,7 @@ class FixedDesign:
     constants: Literal["corrected", "printed", "halved"] = "corrected"
     comparisons: Comparisons = "K^2"
     adaptive: ClassVar[bool] = False
+    shrinks_with_lengths: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, "FixedDesign")
@@ -78,6 +83,14 @@ class FixedDesign:
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def kernel(self, stage: Stage) -> "FixedDesignKernel":
+        from ..kernels.bounds.fixed_design import FixedDesignKernel
+
+        kappa = comparison_count(self.comparisons, stage.problem)
+        share = math.pi**2 / 6 if self.constants == "corrected" else 6 / math.pi**2
+        nats = math.log(share * kappa / stage.problem.delta)
+        return FixedDesignKernel(nats, 8.0 if self.constants == "printed" else 2.0)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), *FIXED_ASSUMPTIONS)

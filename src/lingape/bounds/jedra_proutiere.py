@@ -18,14 +18,19 @@ V ⪰ I once each arm of the set has been pulled, and a linear map of the featur
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InvalidBound
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, SMALLEST, Problem, as_float
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+
+if TYPE_CHECKING:
+    from ..kernels.bounds.jedra_proutiere import JedraProutiereKernel
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,18 @@ class JedraProutiere(AdaptiveBound):
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def kernel(self, stage: Stage) -> "JedraProutiereKernel":
+        from ..kernels.bounds.jedra_proutiere import JedraProutiereKernel
+
+        return JedraProutiereKernel(
+            nats=-2.0 * math.log(stage.problem.delta),
+            u=float(self.u),
+            c=float(self.c),
+            spanning=np.array(stage.problem.spanning, dtype=np.int64),
+            log_det=np.zeros(1),
+            unknown=np.full(1, np.inf),
+        )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), TELLING_ASSUMPTION)

@@ -16,15 +16,20 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..designs import g_optimal
 from ..errors import InvalidBound
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem, as_float
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+
+if TYPE_CHECKING:
+    from ..kernels.bounds.mixture import MixtureKernel
 
 # Validity does not depend on the design being optimal, and width hardly does.
 DESIGN_TOLERANCE = 0.05
@@ -158,6 +163,12 @@ class Mixture(AdaptiveBound):
             weights /= weights.sum(axis=1, keepdims=True)
             p = 0.5 * p + 0.5 * weights
         return np.asarray(np.sqrt(best))
+
+    def kernel(self, stage: Stage) -> "MixtureKernel":
+        from ..kernels.bounds.mixture import new_mixture
+
+        log_count = math.log(self.scales / stage.problem.delta)
+        return new_mixture(log_count, self.grid, stage.book.cross.shape)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), TELLING_ASSUMPTION)

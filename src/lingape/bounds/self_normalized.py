@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
@@ -19,6 +21,9 @@ from .base import (
     ridge_of,
 )
 
+if TYPE_CHECKING:
+    from ..kernels.bounds.self_normalized import SelfNormalizedKernel
+
 
 @dataclass(frozen=True)
 class SelfNormalized(AdaptiveBound):
@@ -31,6 +36,7 @@ class SelfNormalized(AdaptiveBound):
     """
 
     comparisons: Comparisons = 1
+    shrinks_with_lengths: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, "SelfNormalized")
@@ -52,6 +58,16 @@ class SelfNormalized(AdaptiveBound):
         norms = np.sqrt(estimate.contrasts(leader).variance)
         norms *= self.radius(problem, estimate)  # (8)
         return norms
+
+    def kernel(self, stage: Stage) -> "SelfNormalizedKernel":
+        from ..kernels.bounds.self_normalized import SelfNormalizedKernel
+
+        kappa, ridge = comparison_count(self.comparisons, stage.problem), stage.estimate.ridge
+        return SelfNormalizedKernel(
+            nats=2.0 * math.log(kappa / stage.problem.delta),
+            log_prior=stage.estimate.features.shape[1] * math.log(ridge),
+            bias=math.sqrt(ridge) * norm_bound_of(stage.problem, "SelfNormalized"),
+        )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (

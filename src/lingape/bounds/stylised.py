@@ -9,13 +9,18 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+
+if TYPE_CHECKING:
+    from ..kernels.bounds.stylised import StylisedKernel
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class Stylised(AdaptiveBound):
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
     """
+
+    shrinks_with_lengths: ClassVar[bool] = True
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Stylised")
@@ -37,6 +44,11 @@ class Stylised(AdaptiveBound):
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def kernel(self, stage: Stage) -> "StylisedKernel":
+        from ..kernels.bounds.stylised import StylisedKernel
+
+        return StylisedKernel(-math.log(stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (

@@ -2,14 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InvalidBound
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge
+
+if TYPE_CHECKING:
+    from ..kernels.bounds.unstructured import UnstructuredKernel
 
 LARGEST_K = 4_000  # the estimate keeps a K × K matrix
 
@@ -48,6 +53,11 @@ class Unstructured(AdaptiveBound):
         widths: FloatArray = own + own[leader]
         widths[leader] = 0.0
         return widths
+
+    def kernel(self, stage: Stage) -> "UnstructuredKernel":
+        from ..kernels.bounds.unstructured import UnstructuredKernel
+
+        return UnstructuredKernel(math.log(4 * len(stage.problem) / stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
@@ -19,6 +21,9 @@ from .base import (
     ridge_of,
 )
 
+if TYPE_CHECKING:
+    from ..kernels.bounds.worst_case import WorstCaseKernel
+
 
 @dataclass(frozen=True)
 class WorstCase(AdaptiveBound):
@@ -31,6 +36,7 @@ class WorstCase(AdaptiveBound):
     """
 
     comparisons: Comparisons = 1
+    shrinks_with_lengths: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, "WorstCase")
@@ -52,6 +58,16 @@ class WorstCase(AdaptiveBound):
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
+
+    def kernel(self, stage: Stage) -> "WorstCaseKernel":
+        from ..kernels.bounds.worst_case import WorstCaseKernel
+
+        features, ridge = stage.estimate.features, stage.estimate.ridge
+        return WorstCaseKernel(
+            nats=math.log(comparison_count(self.comparisons, stage.problem) / stage.problem.delta),
+            bias=math.sqrt(ridge) * norm_bound_of(stage.problem, "WorstCase"),
+            longest=float(np.einsum("kd,kd->k", features, features).max()) / ridge,
+        )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (

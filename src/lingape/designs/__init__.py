@@ -3,7 +3,7 @@
 from .direction import DirectionProgram, Mix, direction
 from .g_optimal import GOptimal, g_optimal
 from .min_max import MinMax, differences, even_xy, xy
-from .rounding import one_by_one, rounded
+from .rounding import one_by_one, rounded, trimmed
 
 __all__ = [
     "DirectionProgram",
@@ -16,5 +16,6 @@ __all__ = [
     "g_optimal",
     "one_by_one",
     "rounded",
+    "trimmed",
     "xy",
 ]

@@ -8,6 +8,8 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..ties import PULL, first_max
 
+DUST = 1e-9  # shares below this are what a solver leaves of 0
+
 
 def rounded(proportions: FloatArray, pulls: int) -> IntArray:
     """Return whole numbers of pulls that sum to `pulls`, as close to the proportions as can be.
@@ -82,3 +84,13 @@ def steepest(inverse: FloatArray, x: FloatArray, y: FloatArray) -> int:
     return first_max(
         np.where(tied, gains[:, longest].sum(axis=1), -1.0), PULL * float(lengths.max())
     )
+
+
+def trimmed(shares: FloatArray) -> FloatArray:
+    """Return proportions to six digits, without the dust that a numerical solver leaves.
+
+    Six digits cost nothing and make shares that should be equal equal, on every machine.
+    """
+    kept = np.where(shares > DUST, shares, DUST)
+    digits = 10.0 ** (np.floor(np.log10(kept)) - 5)
+    return np.where(shares > DUST, np.round(kept / digits) * digits, 0.0)

@@ -1,12 +1,16 @@
 """Rewards xᵀθ plus Gaussian noise."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
-from ..kernels.world import GAUSSIAN, CompiledWorld
 from ..problem import as_float
 from .base import World
+
+if TYPE_CHECKING:
+    from ..kernels.worlds import GaussianWorld
 
 
 class Gaussian(World):
@@ -26,6 +30,8 @@ class Gaussian(World):
         """Return one reward of `arm`."""
         return float(self.means[arm] + self.scale * rng.standard_normal())
 
-    def compiled(self) -> CompiledWorld:
+    def kernel(self) -> "GaussianWorld":
         """Return this world for the compiled lane."""
-        return CompiledWorld(GAUSSIAN, self.means, self.scale)
+        from ..kernels.worlds import GaussianWorld
+
+        return GaussianWorld(self.means, self.scale)

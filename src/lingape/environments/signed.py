@@ -1,11 +1,15 @@
 """Rewards of +1 or -1 with mean xᵀθ: a click or none."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
-from ..kernels.world import SIGNED, CompiledWorld
 from .base import World
+
+if TYPE_CHECKING:
+    from ..kernels.worlds import SignedWorld
 
 
 class Signed(World):
@@ -28,6 +32,8 @@ class Signed(World):
         """Return one reward of `arm`."""
         return 1.0 if 2.0 * rng.random() - 1.0 < self.means[arm] else -1.0
 
-    def compiled(self) -> CompiledWorld:
+    def kernel(self) -> "SignedWorld":
         """Return this world for the compiled lane."""
-        return CompiledWorld(SIGNED, self.means, 0.0)
+        from ..kernels.worlds import SignedWorld
+
+        return SignedWorld(self.means)

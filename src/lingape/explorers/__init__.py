@@ -1,9 +1,10 @@
 """Algorithms, one per file; to add one, add its line to EXPLORERS or BUDGET_EXPLORERS."""
 
+from ..contests import Contest
+from ..scaffold.budget import BudgetCertificate
 from .alba import ALBA
 from .base import Explorer
 from .bayes_gap import BayesGap
-from .budget import BudgetCertificate
 from .frank_wolfe_sampling import FrankWolfeSampling
 from .gse import GSE
 from .lazy_track_and_stop import LazyTrackAndStop
@@ -16,7 +17,6 @@ from .lingape_budget import LinGapEBudget
 from .od_lin_bai import ODLinBAI
 from .rage import RAGE
 from .sequential_halving import SequentialHalving
-from .skeleton import Contest
 from .ugape import UGapE
 from .ugape_budget import UGapEBudget
 from .uniform import Uniform

@@ -36,13 +36,12 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..bounds import Bound
 from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption, norm_bound_of
-from ..designs import g_optimal
+from ..checks import checked_whole
+from ..designs import g_optimal, trimmed
 from ..draws import uniform
-from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .phased import QuotaExplorer, only_its_own
-from .xy_static import trimmed
+from ..scaffold.phases import QuotaExplorer, only_its_own
 
 GROWTH = 1.1  # of the accuracy, from phase to phase
 INSIDE = 1e-9  # an arm this close to a span, as a share of its length, is in it
@@ -120,9 +119,7 @@ class ALBA(QuotaExplorer):
         seed: int = 0,
     ) -> None:
         only_its_own(bound, "ALBA")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidArgument(f"seed must be a whole number from 0; got {seed!r}.")
-        self.seed = int(seed)
+        self.seed = checked_whole("seed", seed)
         self._inside: BoolArray | None = None  # the arms in the span that the design is for
         super().__init__(problem, bound=RandomDesign(), ridge=ridge)
 
@@ -153,7 +150,7 @@ class ALBA(QuotaExplorer):
     def _phase_problem(self) -> Problem:
         r, s, _ = self._place()
         share = 6.0 / (math.pi**2 * (r + 1) ** 2) * 6.0 / (math.pi**2 * s**2)
-        return self._with_delta(share * self.problem.delta)  # δ_s
+        return self.problem.replace(delta=share * self.problem.delta)  # δ_s
 
     def _quotas(self, active: IntArray) -> IntArray:
         """Draw the pulls of the phase."""

@@ -15,22 +15,24 @@ Two liberties. A gap is an absolute value, so that what three deviations allow i
 either side. And where n is less than K, which the paper does not consider, n - K counts as 0.
 """
 
-import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ..bounds import Bound, Mixture
+from ..bounds.exploring import BayesRadius
+from ..contests import ByArm
 from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
+from ..openings import NoOpening
 from ..problem import LARGEST, Problem, as_float
-from .budget_contests import ByArmBudgetExplorer, best_of_others
+from ..pulls import Wider
+from ..scaffold import Parts
+from ..scaffold.budget import SurestArmExplorer
+from ..stopping import Surest
 
-if TYPE_CHECKING:
-    from ..kernels.budget import ContestLane
 
-
-class BayesGap(ByArmBudgetExplorer):
+class BayesGap(SurestArmExplorer):
     """Spend `budget` pulls on the arms whose posterior intervals overlap most.
 
     budget: n, how many pulls.
@@ -75,27 +77,10 @@ class BayesGap(ByArmBudgetExplorer):
         squares = np.einsum("kd,kd->k", x, x)
         kappa = float((1.0 / squares[squares > 0]).sum())  # an arm of length 0 needs no pull
         extra = max(0, self.budget - len(problem))
-        # R²β² is this divided by H_ε.
-        self._strength = 0.25 * (extra + kappa * self.estimate.ridge)
-        self._contest = self._closest_contest(self.estimate)
+        strength = 0.25 * (extra + kappa * self.estimate.ridge)  # R²β² H_ε
+        contests = ByArm(problem, BayesRadius(strength))
+        self.parts = Parts(NoOpening(), contests, Wider(), Surest(problem))
+        self._contest = contests.closest(self.estimate, {})
 
     def _least(self) -> tuple[int, str]:
         return 1, "to learn anything"
-
-    def _begun(self, estimate: LeastSquares) -> bool:
-        return True  # the prior knows all arms
-
-    def _radius(self, estimate: LeastSquares) -> float:
-        """Return Rβ, from gaps as large as three deviations allow."""
-        twins, epsilon = estimate.twins, self.problem.epsilon
-        deviations = 3.0 * self.problem.noise_scale * np.sqrt(estimate.variances)
-        upper, lower = estimate.means + deviations, estimate.means - deviations
-        gaps = np.maximum(
-            best_of_others(upper, twins) - lower, upper - best_of_others(lower, twins)
-        )
-        h = float((np.maximum(0.5 * (gaps + epsilon), epsilon) ** -2).sum())  # H_ε
-        return math.sqrt(self._strength / h)
-
-    def compiled(self) -> "ContestLane | None":
-        """Return a compiled lane that goes on from here."""
-        return self._compiled("bayes", strength=self._strength)

@@ -19,32 +19,37 @@ Where this differs from the paper:
   first would undo it.
 """
 
+import copy
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound, Mixture
-from ..kernels.memory import FRANK_WOLFE, new_memory
+from ..designs.matrix_game import maximin
+from ..kernels.memories import FrankWolfeMemory
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
+from ..openings import Start
 from ..problem import Problem
+from ..pulls.alternatives import alternatives, rivals_of, scaled_gaps, sides_of
+from ..pulls.base import MOST_ROWS, Learner
+from ..scaffold.sampling import SamplingExplorer
+from ..stopping import Elimination, StoppingRule
 from ..ties import LEADER, PULL, first_max
-from .lin_game import alternatives, rivals_of, scaled_gaps
-from .sampler import SamplerExplorer
-from .skeleton import Contest, Elimination
-from .starting import Start
+
+if TYPE_CHECKING:
+    from ..kernels.pulls.frank_wolfe import FrankWolfeKernel
 
 
-class FrankWolfeSampling(SamplerExplorer):
+class FrankWolfeSampling(SamplingExplorer):
     """Find an ε-best arm with probability 1 - δ, climbing towards the best proportions of pulls.
 
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also forgets the rates of beaten rivals.
     """
-
-    settings: ClassVar[tuple[str, ...]] = ("start", "elimination")
 
     def __init__(
         self,
@@ -56,94 +61,62 @@ class FrankWolfeSampling(SamplerExplorer):
         elimination: Elimination = "none",
     ) -> None:
         super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
-        # t·x(t), the even z, and the arms in orthonormal coordinates.
-        self.memory = new_memory(FRANK_WOLFE, vectors=(2 + problem.rank, len(problem)))
-        first = list(problem.spanning) if start == "spanning" else slice(None)
-        self.memory.vectors[1, first] = 1.0
-        self.memory.vectors[1] /= self.memory.vectors[1].sum()
-        self.memory.vectors[2:] = problem.orthonormal.T
+        first = problem.spanning if start == "spanning" else range(len(problem))
+        self.sample_by(FrankWolfe(problem, self.stopping, list(first)))
 
-    def _learn(self) -> None:
-        estimate = self.estimate
-        totals, even = self.memory.vectors[:2]
+
+class FrankWolfe(Learner):
+    """Move the proportions with each reward, and pull the arm furthest behind them.
+
+    first: the arms of the opening.
+    """
+
+    all_rows: ClassVar[bool] = True
+
+    def __init__(self, problem: Problem, stopping: StoppingRule, first: list[int]) -> None:
+        self.problem, self.stopping = problem, stopping
+        self.even: FloatArray = np.zeros(len(problem))  # the even z
+        self.even[first] = 1.0 / len(first)
+        self.memory = FrankWolfeMemory(
+            learned=np.zeros(1, dtype=np.int64), totals=np.zeros(len(problem))
+        )
+
+    def learn(self, estimate: LeastSquares, leader: int) -> None:
+        learned, totals = self.memory
         if not totals.any():
-            totals[:] = estimate.pulls * even
-        totals += self._step(totals / estimate.pulls, even)  # t x(t) = (t - 1) x(t - 1) + z(t)
+            totals[:] = estimate.pulls * self.even
+        # t x(t) = (t - 1) x(t - 1) + z(t)
+        totals += self._step(estimate, leader, totals / estimate.pulls)
+        learned[0] = estimate.pulls
 
-    def _step(self, x: FloatArray, even: FloatArray) -> FloatArray:
+    def _step(self, estimate: LeastSquares, leader: int, x: FloatArray) -> FloatArray:
         """Return z(t), given x(t - 1)."""
-        assert self._contest is not None
-        problem, estimate, leader = self.problem, self.estimate, self._contest.leader
-        t = estimate.pulls + 1
-        beaten = self._dropped.get(leader, ()) if self.elimination == "sample" else ()
-        rivals = rivals_of(problem, leader, beaten)
+        problem, even, t = self.problem, self.even, estimate.pulls + 1
+        rivals = rivals_of(problem, leader, self.stopping.unasked.get(leader, ()))
         gaps = scaled_gaps(problem, estimate, leader)
         slack = LEADER * (1.0 + abs(estimate.means[leader]) / problem.noise_scale)
         if is_square(t // int((even > 0).sum())) or gaps[rivals].min() <= slack:
             return even
-        found = alternatives(self.memory.vectors[2:].T, x, gaps, leader, rivals)
+        found = alternatives(problem.orthonormal, x, gaps, leader, rivals)
         near = found.values.min() + t**-0.9 / len(x)  # r_t
         pieces = np.flatnonzero(found.values < near)
         slopes = 0.5 * (found.steps[pieces] @ found.arms.T) ** 2  # ∇f_j
         return maximin(slopes, found.values[pieces])
 
-    def _choose(self, estimate: LeastSquares, contest: Contest) -> int:
+    def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         """Return the arm furthest behind x."""
-        totals = self.memory.vectors[0]
+        totals = self.memory.totals
         ratios = np.where(totals > 0, totals / np.maximum(estimate.counts, 1e-300), 0.0)
         return first_max(ratios, PULL * float(ratios.max()))
+
+    def kernel(self, stage: Stage) -> "FrankWolfeKernel | None":
+        from ..kernels.pulls.frank_wolfe import FrankWolfeKernel
+
+        if len(stage.problem) > MOST_ROWS:
+            return None
+        return FrankWolfeKernel(copy.deepcopy(self.memory), sides_of(stage), self.even)
 
 
 def is_square(n: int) -> bool:
     """Whether n is 0, 1, 4, 9, …"""
     return math.isqrt(n) ** 2 == n
-
-
-def maximin(slopes: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the z in the simplex that maximises min_j (<z, slopes_j> - values_j).
-
-    A matrix game, shifted so that all payoffs, and so its value, are positive. The linear program
-    of the other player, max Σq with Σ_j payoffs_jk q_j ≤ 1 for all k and q ≥ 0, starts from q = 0;
-    z is proportional to its multipliers. Simplex method in a condensed tableau, whose last row is
-    the objective and whose last column the right-hand side. Ties go to the variable with the
-    lowest number (all q before all slacks), in kernels/frank_wolfe.py as well, so that both lanes
-    pivot alike.
-    """
-    m, count = slopes.shape
-    table = np.ones((count + 1, m + 1))
-    table[:count, :m] += (slopes.T - values) / slopes.max()
-    table[count, :m], table[count, m] = -1.0, 0.0
-    across = np.arange(m)  # the variable that is 0 in each column, slack k being m + k,
-    down = np.arange(m, m + count)  # and the one that is not in each row
-    for pivots in range(50 * (m + count)):
-        costs, most = table[count, :m], table[count, :m].min()
-        if most >= -PULL:
-            break
-        # The steepest column, until that takes so long that it might go round in circles (Bland).
-        steep = costs < -PULL if pivots > m + count else costs <= most + PULL
-        column = int(np.where(steep, across, m + count).argmin())
-        positive = table[:count, column] > PULL
-        if not positive.any():  # only rounding can make it so
-            break
-        ratios = np.full(count, np.inf)
-        np.divide(table[:count, m], table[:count, column], out=ratios, where=positive)
-        tight = ratios <= ratios.min() * (1.0 + PULL) + PULL
-        row = int(np.where(tight, down, m + count).argmin())
-        _pivot(table, row, column)
-        across[column], down[row] = down[row], across[column]
-    z = np.zeros(count)
-    slacks = across >= m
-    z[across[slacks] - m] = np.maximum(table[count, :m][slacks], 0.0)
-    z /= z.sum()
-    return z
-
-
-def _pivot(table: FloatArray, row: int, column: int) -> None:
-    """Exchange the variables of a row and a column."""
-    inverse = 1.0 / table[row, column]
-    factors = table[:, column] * inverse
-    factors[row] = 0.0
-    table -= np.multiply.outer(factors, table[row])
-    table[row] *= inverse
-    table[:, column] = -factors
-    table[row, column] = inverse

@@ -10,12 +10,10 @@ needs the gaps.
 
 from typing import ClassVar
 
-import numpy as np
-
 from ..bounds import Bound, Mixture
-from ..errors import InvalidArgument
+from ..checks import checked_whole
 from ..problem import Problem
-from .budget_phases import DesignedBudgetExplorer
+from ..scaffold.budget_phases import DesignedBudgetExplorer
 
 
 class GSE(DesignedBudgetExplorer):
@@ -38,10 +36,7 @@ class GSE(DesignedBudgetExplorer):
         factor: int = 2,
         ridge: float | None = None,
     ) -> None:
-        whole = isinstance(factor, int | np.integer) and not isinstance(factor, bool)
-        if not whole or factor < 2:
-            raise InvalidArgument(f"factor (η) must be a whole number from 2; got {factor!r}.")
-        self.factor = int(factor)
+        self.factor = checked_whole("factor (η)", factor, least=2)
         super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
 
     def _survivors(self) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ Where this departs from the paper:
 - It stops by any bound; bound=JedraProutiere() is the paper's.
 """
 
+import copy
 import math
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,18 +28,19 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound, Mixture
-from ..designs import g_optimal
-from ..kernels.memory import DIGITS, LAZY, new_memory
+from ..designs import g_optimal, trimmed
+from ..kernels.memories import LazyMemory
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
+from ..openings import Start
 from ..problem import Problem
+from ..pulls.base import MOST_ROWS, Learner
+from ..scaffold.sampling import SamplingExplorer
+from ..stopping import Elimination
 from ..ties import LEADER, PULL, first_max
-from .sampler import SamplerExplorer
-from .skeleton import Contest, Elimination
-from .starting import Start
-from .xy_static import trimmed
 
 if TYPE_CHECKING:
-    from ..kernels.lane import Lane
+    from ..kernels.pulls.lazy_track_and_stop import LazyKernel
 
 # Of the largest gap: one that is smaller decides the design alone, and scales it out of range.
 SMALLEST_GAP = 1e-4
@@ -46,10 +48,12 @@ SMALLEST_GAP = 1e-4
 NEGLIGIBLE = 1e-6
 # How much longer than in the best design the longest direction may be.
 TOLERANCE = 0.02
+# Shares have six digits, so that after n pulls their sums are known to about this much of n.
+DIGITS = 1e-7
 STEPS = 1_000  # of the design's solver; 10 to 250 are usual
 
 
-class LazyTrackAndStop(SamplerExplorer):
+class LazyTrackAndStop(SamplingExplorer):
     """Track the best proportions for the estimate, solved for anew at each power of 2.
 
     bound: decides when to stop; JedraProutiere() is the paper's.
@@ -58,8 +62,6 @@ class LazyTrackAndStop(SamplerExplorer):
     elimination: as for LinGapE; proportions do not heed it, so that "sample" is the same as
         "stop".
     """
-
-    settings: ClassVar[tuple[str, ...]] = ("start", "elimination")  # nothing is drawn
 
     def __init__(
         self,
@@ -71,17 +73,31 @@ class LazyTrackAndStop(SamplerExplorer):
         elimination: Elimination = "none",
     ) -> None:
         super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
-        self._even = _tidy(g_optimal(problem.orthonormal, tolerance=TOLERANCE).proportions)
-        # The proportions now, and their sum over all pulls.
-        self.memory = new_memory(LAZY, counters=2, vectors=(2, len(problem)))
-        self.memory.vectors[0] = self._even
+        self.sample_by(LazyTracking(problem))
 
-    def _learn(self) -> None:
-        shares, total = self.memory.vectors
-        total += shares
-        pulls = self.estimate.pulls
+
+class LazyTracking(Learner):
+    """Track the best proportions for the estimate, solved for anew at each power of 2."""
+
+    all_rows: ClassVar[bool] = True
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._even = _tidy(g_optimal(problem.orthonormal, tolerance=TOLERANCE).proportions)
+        self.memory = LazyMemory(
+            learned=np.zeros(1, dtype=np.int64),
+            wanted=np.zeros(1, dtype=np.int64),
+            shares=self._even.copy(),
+            totals=np.zeros(len(problem)),
+        )
+
+    def learn(self, estimate: LeastSquares, leader: int) -> None:
+        learned, _, shares, totals = self.memory
+        totals += shares
+        pulls = estimate.pulls
         if pulls & (pulls - 1) == 0:
-            shares[:] = self.shares(self.estimate.means)
+            shares[:] = self.shares(estimate.means)
+        learned[0] = pulls
 
     def shares(self, means: FloatArray) -> FloatArray:
         """Return w*(θ̂), the best proportions of pulls for estimated means."""
@@ -96,8 +112,8 @@ class LazyTrackAndStop(SamplerExplorer):
         gaps = np.maximum(gaps, SMALLEST_GAP * gaps.max())
         return _tidy(best_shares(x, (x[leader] - x[rivals]) / gaps[:, None]))
 
-    def _choose(self, estimate: LeastSquares, contest: Contest) -> int:
-        counts, total = estimate.counts, self.memory.vectors[1]
+    def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
+        counts, total = estimate.counts, self.memory.totals
         spanning = list(self.problem.spanning)
         if self._neglected(estimate, spanning):
             return int(spanning[counts[spanning].argmin()])
@@ -113,12 +129,26 @@ class LazyTrackAndStop(SamplerExplorer):
         largest = float(np.linalg.eigvalsh(x @ estimate.inverse @ x.T)[-1])
         return largest > math.sqrt(len(spanning) / estimate.pulls) * (1.0 + PULL)
 
-    def compiled(self) -> "Lane | None":
-        """Return a compiled lane that goes on from here, if there is one for these parts."""
-        lane = super().compiled()
-        if lane is not None:
-            lane.design = self.shares
-        return lane
+    def kernel(self, stage: Stage) -> "LazyKernel | None":
+        from ..kernels.pulls.lazy_track_and_stop import LazyKernel
+
+        if len(stage.problem) > MOST_ROWS:
+            return None
+        spanning = np.array(stage.problem.spanning, dtype=np.int64)
+        return LazyKernel(copy.deepcopy(self.memory), spanning, DIGITS)
+
+    def help(
+        self,
+        kernel: "LazyKernel",
+        features: FloatArray,
+        means: FloatArray,
+        leader: int,
+        rival: int,
+    ) -> "LazyKernel":
+        """Solve for the shares that the kernel wants."""
+        kernel.memory.shares[:] = self.shares(means)
+        kernel.memory.wanted[0] = 0
+        return kernel
 
 
 def best_shares(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -17,22 +17,30 @@ Where this departs from the paper:
   paper draws one of these; here it is the one furthest ahead, in standard deviations.
 """
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
 import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound, Mixture
+from ..checks import checked_whole
 from ..draws import normal
-from ..kernels.memory import LIN_T3C, new_memory
+from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
+from ..openings import Start
 from ..problem import Problem
 from ..pulls import greedy
+from ..pulls.base import MOST_ROWS
+from ..scaffold.sampling import SamplingExplorer
+from ..stopping import Elimination
 from ..ties import LEADER, RIVAL, first_max
-from .sampler import SamplerExplorer
-from .skeleton import Contest, Elimination
-from .starting import Start
+
+if TYPE_CHECKING:
+    from ..kernels.pulls.lin_t3c import LinT3CKernel
 
 
-class LinT3C(SamplerExplorer):
+class LinT3C(SamplingExplorer):
     """Pull for the contest between a drawn leader and the arm that overtakes it most easily.
 
     bound: decides when to stop.
@@ -41,6 +49,8 @@ class LinT3C(SamplerExplorer):
     elimination: as for LinGapE; draws do not heed it, so that "sample" is the same as "stop".
     seed: of the draws.
     """
+
+    settings: ClassVar[tuple[str, ...]] = ("start", "elimination", "seed")
 
     def __init__(
         self,
@@ -52,12 +62,20 @@ class LinT3C(SamplerExplorer):
         elimination: Elimination = "none",
         seed: int = 0,
     ) -> None:
-        super().__init__(
-            problem, bound=bound, ridge=ridge, start=start, elimination=elimination, seed=seed
-        )
-        self.memory = new_memory(LIN_T3C, seed=self.seed)  # nothing is kept beside the estimate
+        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
+        self.seed = checked_whole("seed", seed)
+        self.sample_by(TopTwo(problem, self.seed))
 
-    def _choose(self, estimate: LeastSquares, contest: Contest) -> int:
+
+@dataclass(frozen=True, eq=False)
+class TopTwo:
+    """Pull greedily for a drawn leader and its challenger, whoever leads the closest contest."""
+
+    problem: Problem
+    seed: int
+    all_rows: ClassVar[bool] = True
+
+    def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         drawn = self._drawn(estimate)
         top = float(drawn.max())
         leader = first_max(drawn, LEADER * (self.problem.noise_scale + abs(top)))
@@ -85,3 +103,11 @@ class LinT3C(SamplerExplorer):
         deviations[rivals] = ahead / lengths
         least = float(deviations.min())
         return first_max(-deviations, RIVAL * (problem.noise_scale + abs(least)))
+
+    def kernel(self, stage: Stage) -> "LinT3CKernel | None":
+        from ..kernels.pulls.lin_t3c import LinT3CKernel
+
+        count = len(stage.problem)
+        if count > MOST_ROWS:
+            return None
+        return LinT3CKernel(self.seed, stage.problem.epsilon, np.zeros(count))

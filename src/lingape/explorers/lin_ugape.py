@@ -7,7 +7,7 @@ gap see that, intervals on each arm do not.
 
 from ..bounds import SelfNormalized
 from ..problem import Problem
-from .by_arm import ByArmExplorer
+from ..scaffold.by_arm import ByArmExplorer
 
 
 class LinUGapE(ByArmExplorer):

@@ -1,30 +1,26 @@
 """LinGapE: pull whichever arm best settles the closest contest.
 
 Algorithms 1 and 2 of Xu, Honda and Sugiyama (AISTATS 2018). Numbers in parentheses are its
-equations; docs/notation.md pairs its symbols with the names used here. Select-direction (Algorithm
-2) is `_closest_contest` of the skeleton, which other explorers use too.
+equations; docs/notation.md pairs its symbols with the names used here.
+
+Algorithm 1 is a choice of parts: pull each arm once (openings.py), select the direction (Algorithm
+2, contests/by_gap.py), stop if B(t) ≤ ε (stopping/margin.py), pull the arm that settles it
+(pulls/greedy.py). scaffold/by_contests.py plays them in this order.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from ..bounds import Bound, Mixture
-from ..errors import InvalidArgument, InvalidBound
-from ..least_squares import LeastSquares
+from ..contests import ByGap, Top
+from ..errors import InvalidArgument
+from ..openings import Start, opening_for
 from ..problem import Problem
-from ..pulls import PULLS, PullRule, greedy
-from ..registry import describe, revive
-from .lanes import load_lane
-from .skeleton import Contest, Elimination, GapExplorer
-from .starting import Spanning, Start, checked_elimination, checked_m, checked_start, first_pull
-
-if TYPE_CHECKING:
-    from ..kernels.lane import Lane
+from ..pulls import PullRule, checked_pull, greedy
+from ..scaffold import ContestExplorer, Parts, adaptive_only, checked_m
+from ..stopping import Elimination, stopping_for
 
 
-MOST = 4_000  # arms, of which the compiled lane keeps track in pairs when it eliminates
-
-
-class LinGapE(GapExplorer):
+class LinGapE(ContestExplorer):
     """Find an ε-best arm with probability 1 - δ, adapting at every pull.
 
     bound: gives the width β_t of the interval on each gap (8); it has to hold when past rewards
@@ -63,54 +59,15 @@ class LinGapE(GapExplorer):
         elimination: Elimination = "none",
         m: int = 1,
     ) -> None:
-        if isinstance(pull, type) or not callable(pull):
-            raise InvalidArgument(
-                f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. "
-                "Mind the parentheses."
-            )
-        if not getattr(bound, "adaptive", True):
-            raise InvalidBound(
-                f"LinGapE lets past rewards choose the next arm, but "
-                f"{type(bound).__name__}() holds only for pulls "
-                "fixed in advance. Pass Mixture() or SelfNormalized(), or fix the pulls."
-            )
+        adaptive_only(self, bound)
         super().__init__(problem, bound=bound, ridge=ridge)
-        self.pull, self.start = pull, checked_start(start)
-        self.elimination, self.m = checked_elimination(elimination), checked_m(m, problem)
+        self.pull, self.start, self.elimination = checked_pull(pull), start, elimination
+        self.m = checked_m(m, problem)
         if m > 1 and elimination != "none":
             raise InvalidArgument("elimination is for the best arm alone; got m > 1.")
-
-    def _begun(self, estimate: LeastSquares) -> bool:
-        return estimate.ready if self.start == "spanning" else super()._begun(estimate)
-
-    def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
-        if contest is None:
-            return first_pull(self.problem, estimate, self.start)
-        return self.pull(estimate, contest.leader, contest.rival)
-
-    def _describe(self, name: str) -> Any:
-        return describe(self.pull, PULLS) if name == "pull" else getattr(self, name)
-
-    @classmethod
-    def _revive(cls, name: str, data: Any) -> Any:
-        return revive(data, PULLS, argument="pull") if name == "pull" else data
-
-    def compiled(self) -> "Lane | None":
-        """Return a compiled lane that goes on from here, if there is one for these parts.
-
-        Raises MissingExtra without numba. `adopt` takes the lane's data back.
-        """
-        lane = load_lane()
-        plain = self.problem.plain and self.m == 1
-        many = self.elimination != "none" and len(self.problem) > MOST
-        if self.done or not plain or many or not lane.serves(self.bound, self.pull):
-            return None
-        return lane(
-            self.problem,
-            self.bound,
-            self.pull,
-            self.estimate,
-            opening=Spanning(self.problem) if self.start == "spanning" else None,
-            eliminate=("none", "stop", "sample").index(self.elimination),
-            dropped=self._dropped,
+        self.parts = Parts(
+            opening=opening_for(start, problem),
+            contests=ByGap(problem, bound) if m == 1 else Top(problem, bound, self.m),  # Alg. 2
+            pull=pull,  # (9) or (12)
+            stopping=stopping_for(elimination, problem),  # B(t) ≤ ε
         )

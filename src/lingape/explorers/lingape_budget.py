@@ -12,27 +12,24 @@ H_ε is rarely known. The default a = 2R² log n needs nothing and does well in 
 """
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import FloatArray
 from ..bounds import Bound, Mixture
 from ..bounds.base import norm_bound_of, ridge_of
+from ..bounds.exploring import FixedRadius
+from ..contests import ByGap
 from ..errors import InvalidArgument
-from ..least_squares import LeastSquares
+from ..openings import Start, opening_for
 from ..problem import Problem, as_float
-from ..pulls import PULLS, PullRule, greedy
-from ..registry import describe, revive
-from .budget_contests import ContestBudgetExplorer, checked_exploration
-from .skeleton import Contest
-from .starting import Start, checked_start, first_pull
-
-if TYPE_CHECKING:
-    from ..kernels.budget import ContestLane
+from ..pulls import PullRule, checked_pull, greedy
+from ..scaffold import Parts
+from ..scaffold.budget import BudgetContestExplorer, checked_exploration
+from ..stopping import Surest
 
 
-class LinGapEBudget(ContestBudgetExplorer):
+class LinGapEBudget(BudgetContestExplorer):
     """Spend `budget` pulls on the closest contests, and answer with the leader.
 
     budget: n, how many pulls.
@@ -68,50 +65,23 @@ class LinGapEBudget(ContestBudgetExplorer):
         ridge: float | None = None,
         start: Start = "each",
     ) -> None:
-        if isinstance(pull, type) or not callable(pull):
-            raise InvalidArgument(
-                f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. "
-                "Mind the parentheses."
-            )
         super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
-        self.pull, self.start = pull, checked_start(start)
+        self.pull, self.start = checked_pull(pull), start
         self.exploration = checked_exploration(exploration, self.budget)
+        radius = FixedRadius(problem.noise_scale * math.sqrt(self.exploration))  # √a
+        self.parts = Parts(
+            opening_for(start, problem), ByGap(problem, radius), self.pull, Surest(problem)
+        )
         self._check_budget()
 
     def _least(self) -> tuple[int, str]:
         least, why = super()._least()
         return least, f'{why} (start="spanning" takes fewer)' if self.start == "each" else why
 
-    def _radius(self, estimate: LeastSquares) -> float:
-        return self.problem.noise_scale * math.sqrt(self.exploration)
-
-    def _margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
-        """Return by how much each rival may be better than the leader, and the widths in it."""
-        widths = np.sqrt(estimate.contrasts(leader).variance) * self._radius(estimate)  # √a‖y‖
-        margins = estimate.means + widths
-        margins -= estimate.means[leader]
-        margins[estimate.twins == estimate.twins[leader]] = -np.inf
-        return margins, widths
-
-    def _pick(self, estimate: LeastSquares, contest: Contest | None) -> int:
-        if contest is None:
-            return first_pull(self.problem, estimate, self.start)
-        twins = estimate.twins
-        if twins[contest.leader] == twins[contest.rival]:  # all arms are the same arm
-            return contest.leader
-        return self.pull(estimate, contest.leader, contest.rival)
-
-    def _favourite(self) -> int:
+    def _looks_best(self) -> list[int]:
         if self.moment is not None and self.moment.margin <= self.problem.epsilon:
-            return self.moment.arm
-        return super()._favourite()
-
-    def _finish_if_spent(self) -> None:
-        begun = self._contest is not None
-        if not self.left and begun and not self.estimate.fresh:  # an answer deserves a fresh solve
-            self.estimate.rebuild()
-            self._contest = self._closest_contest(self.estimate)
-        super()._finish_if_spent()
+            return [self.moment.arm]
+        return super()._looks_best()
 
     @staticmethod
     def error_bound(problem: Problem, h: float, budget: int, ridge: float = 1.0) -> float:
@@ -134,14 +104,3 @@ class LinGapEBudget(ContestBudgetExplorer):
         longest, d = float(np.einsum("kd,kd->k", x, x).max()), problem.rank  # L²
         log_volume = 0.5 * d * math.log1p(budget * longest / (lam * d))
         return math.exp(min(0.0, log_volume - excess**2 / (2 * problem.noise_scale**2)))
-
-    def _describe(self, name: str) -> Any:
-        return describe(self.pull, PULLS) if name == "pull" else getattr(self, name)
-
-    @classmethod
-    def _revive(cls, name: str, data: Any) -> Any:
-        return revive(data, PULLS, argument="pull") if name == "pull" else data
-
-    def compiled(self) -> "ContestLane | None":
-        """Return a compiled lane that goes on from here, if there is one for these parts."""
-        return self._compiled(self.pull, radius=self._radius(self.estimate))

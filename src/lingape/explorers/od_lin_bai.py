@@ -12,7 +12,7 @@ gaps.
 
 from ..bounds import Bound, Mixture
 from ..problem import Problem
-from .budget_phases import DesignedBudgetExplorer
+from ..scaffold.budget_phases import DesignedBudgetExplorer
 
 
 class ODLinBAI(DesignedBudgetExplorer):

@@ -27,11 +27,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption
-from ..designs import MinMax, differences, even_xy, g_optimal, rounded
+from ..designs import MinMax, differences, even_xy, g_optimal, rounded, trimmed
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .phased import QuotaExplorer, only_its_own
-from .xy_static import trimmed
+from ..scaffold.phases import QuotaExplorer, only_its_own
 
 FAINT = 0.01  # what an estimate in all directions may cost those of interest, as a share
 LOOSE = 0.05  # the tolerance of the design that this is measured by
@@ -96,12 +95,12 @@ class RAGE(QuotaExplorer):
 
     def end_phase(self) -> None:
         """Discard the items that another one beats, and stop or start the next phase."""
-        self.estimate.rebuild()  # a verdict deserves a fresh solve
+        self.estimate.rebuild()  # before the final decision
         super().end_phase()
 
     def _phase_problem(self) -> Problem:
         t = self.phase
-        return self._with_delta(self.problem.delta / (t * (t + 1)))  # δ_t
+        return self.problem.replace(delta=self.problem.delta / (t * (t + 1)))  # δ_t
 
     def _quotas(self, active: IntArray) -> IntArray:
         """Return the design of the phase in whole pulls."""

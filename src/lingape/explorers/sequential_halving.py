@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Unstructured
 from ..problem import Problem
-from .budget_phases import PhasedBudgetExplorer
+from ..scaffold.budget_phases import PhasedBudgetExplorer
 
 
 class SequentialHalving(PhasedBudgetExplorer):

@@ -6,7 +6,7 @@ fixed confidence (NIPS 2012), the fixed-confidence version.
 
 from ..bounds import Unstructured
 from ..problem import Problem
-from .by_arm import ByArmExplorer
+from ..scaffold.by_arm import ByArmExplorer
 
 
 class UGapE(ByArmExplorer):

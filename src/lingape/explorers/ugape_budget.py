@@ -6,18 +6,20 @@ or with bound=Unstructured(), that is √(a/T_k) as in the paper.
 """
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ..bounds import Bound, Mixture
-from ..least_squares import LeastSquares
+from ..bounds.exploring import FixedRadius
+from ..contests import ByArm
+from ..openings import EachArm
 from ..problem import Problem
-from .budget_contests import ByArmBudgetExplorer, checked_exploration
+from ..pulls import Wider
+from ..scaffold import Parts
+from ..scaffold.budget import SurestArmExplorer, checked_exploration
+from ..stopping import Surest
 
-if TYPE_CHECKING:
-    from ..kernels.budget import ContestLane
 
-
-class UGapEBudget(ByArmBudgetExplorer):
+class UGapEBudget(SurestArmExplorer):
     """Spend `budget` pulls on the arms whose intervals overlap most.
 
     budget: n, how many pulls.
@@ -42,11 +44,7 @@ class UGapEBudget(ByArmBudgetExplorer):
     ) -> None:
         super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
         self.exploration = checked_exploration(exploration, self.budget)
+        radius = FixedRadius(problem.noise_scale * math.sqrt(self.exploration))  # √a
+        contests = ByArm(problem, radius)
+        self.parts = Parts(EachArm(problem), contests, Wider(), Surest(problem))
         self._check_budget()
-
-    def _radius(self, estimate: LeastSquares) -> float:
-        return self.problem.noise_scale * math.sqrt(self.exploration)
-
-    def compiled(self) -> "ContestLane | None":
-        """Return a compiled lane that goes on from here."""
-        return self._compiled("by arm", radius=self._radius(self.estimate))

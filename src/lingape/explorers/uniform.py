@@ -3,9 +3,9 @@
 import numpy as np
 
 from ..bounds import Bound, FixedDesign
-from ..plans import Plan, Proportions
+from ..plans import Proportions
 from ..problem import Problem
-from .planned import PlannedExplorer
+from ..scaffold.planned import PlannedExplorer
 
 
 class Uniform(PlannedExplorer):
@@ -15,4 +15,4 @@ class Uniform(PlannedExplorer):
         self, problem: Problem, *, bound: Bound = FixedDesign(), ridge: float | None = None
     ) -> None:
         super().__init__(problem, bound=bound, ridge=ridge)
-        self.plan: Plan = Proportions(np.full(len(problem), 1.0 / len(problem)))
+        self.follow(Proportions(np.full(len(problem), 1.0 / len(problem))))

@@ -17,14 +17,13 @@ import numpy as np
 from ..arrays import IntArray
 from ..bounds import FixedDesign
 from ..bounds.base import noise_assumption
-from ..designs import differences, even_xy
+from ..designs import differences, even_xy, trimmed
 from ..errors import InvalidArgument, InvalidBound
 from ..least_squares import LeastSquares
-from ..plans import OneByOne, Plan, Proportions
+from ..plans import OneByOne, Proportions
 from ..problem import Problem, as_float
+from ..scaffold.phases import PhasedExplorer
 from ..ties import PULL
-from .phased import PhasedExplorer
-from .xy_static import trimmed
 
 
 class XYAdaptive(PhasedExplorer):
@@ -39,6 +38,7 @@ class XYAdaptive(PhasedExplorer):
     """
 
     settings: ClassVar[tuple[str, ...]] = ("design", "alpha", "monotone")
+    plan: OneByOne | Proportions
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class XYAdaptive(PhasedExplorer):
         self.estimate = self.bound.estimate(self.problem, self._ridge)
         x = self.problem.orthonormal
         self._directions = differences(self.estimate.features[active])
-        self.plan: Plan = OneByOne(tuple(active.tolist()))
+        self.plan = OneByOne(tuple(active.tolist()))
         if self.design == "rounded" and self._directions.any():
             shares = trimmed(even_xy(x, differences(x[active])).proportions)
             self.plan = Proportions(shares, each_first=True)
@@ -83,7 +83,7 @@ class XYAdaptive(PhasedExplorer):
 
     def phase_over(self, estimate: LeastSquares) -> bool:
         """Whether the longest difference is as short as the phase was to make it."""
-        return self._begun(estimate) and self._length(estimate) <= self.target
+        return self.plan.over(estimate) and self._length(estimate) <= self.target
 
     def _length(self, estimate: LeastSquares) -> float:
         y = self._directions
@@ -100,7 +100,7 @@ class XYAdaptive(PhasedExplorer):
         if self.bound.constants != "corrected":
             return self.problem
         share = 6 / (np.pi * self.phase) ** 2
-        return self._with_delta(share * self.problem.delta)
+        return self.problem.replace(delta=share * self.problem.delta)
 
     def _assumptions(self) -> tuple[str, ...]:
         return (
@@ -121,12 +121,11 @@ class XYAdaptive(PhasedExplorer):
         )
         return super()._caveat() or unshared
 
-    def progress(self) -> dict[str, Any]:
-        """Return the state but for the problem."""
-        return super().progress() | {"longest": self._longest}
+    def _kept(self) -> dict[str, Any]:
+        return super()._kept() | {"longest": self._longest}
 
-    def _rejoin(self, active: IntArray, state: dict[str, Any]) -> None:
-        longest = float(state["longest"])
+    def _rejoin(self, active: IntArray, kept: dict[str, Any]) -> None:
+        longest = float(kept["longest"])
         if not longest > 0:
             raise ValueError(f"the longest difference was {longest}")
         self._begin(active, longest=longest)

@@ -13,13 +13,10 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..bounds import Bound, FixedDesign
-from ..designs import xy
+from ..designs import trimmed, xy
 from ..errors import DesignFailed, InvalidArgument
-from ..least_squares import LeastSquares
-from ..plans import Plan
 from ..problem import Problem, checked_theta
-from .planned import PlannedExplorer
-from .xy_static import plan_for, trimmed
+from ..scaffold.planned import PlannedExplorer, plan_for
 
 TOLERANCE = 1e-9  # of the value; the shares are then good to about four digits
 
@@ -50,13 +47,8 @@ class XYOracle(PlannedExplorer):
         vector = checked_theta(problem, theta)
         self.theta_given, self.test = vector, test
         self.truth: FloatArray = problem.arms @ vector
-        self.plan: Plan = plan_for(self, _oracle(problem, self.truth))
-
-    def _judged(self, estimate: LeastSquares) -> FloatArray:
-        return self.truth if self.test == "true" else estimate.means
-
-    def _truth(self) -> FloatArray | None:
-        return self.truth if self.test == "true" else None
+        plan = plan_for(self, _oracle(problem, self.truth))
+        self.follow(plan, self.truth if test == "true" else None)
 
     def _assumptions(self) -> tuple[str, ...]:
         told = ("θ is what the explorer was told.",) if self.test == "true" else ()

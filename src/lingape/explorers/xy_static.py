@@ -11,13 +11,11 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound, FixedDesign
-from ..designs import differences, even_xy
-from ..errors import InvalidArgument, InvalidBound
-from ..plans import OneByOne, Plan, Proportions
+from ..designs import differences, even_xy, trimmed
+from ..errors import InvalidArgument
+from ..plans import OneByOne
 from ..problem import Problem
-from .planned import PlannedExplorer
-
-DUST = 1e-9
+from ..scaffold.planned import PlannedExplorer, plan_for
 
 
 class XYStatic(PlannedExplorer):
@@ -44,7 +42,7 @@ class XYStatic(PlannedExplorer):
         if design not in ("rounded", "greedy"):
             raise InvalidArgument(f'design must be "rounded" or "greedy"; got {design!r}.')
         self.design = design
-        self.plan: Plan = OneByOne() if design == "greedy" else plan_for(self, _static(problem))
+        self.follow(OneByOne() if design == "greedy" else plan_for(self, _static(problem)))
 
 
 def _static(problem: Problem) -> FloatArray:
@@ -53,25 +51,3 @@ def _static(problem: Problem) -> FloatArray:
         return np.full(len(problem), 1.0 / len(problem))
     x = problem.orthonormal
     return trimmed(even_xy(x, differences(x)).proportions)
-
-
-def plan_for(explorer: PlannedExplorer, shares: FloatArray) -> Proportions:
-    """Return the plan that follows `shares`, after one pull of each arm if they do not span."""
-    problem = explorer.problem
-    if explorer.estimate.features.shape[1] > problem.rank:
-        raise InvalidBound(
-            f"{type(explorer).__name__} designs its pulls by features, which {explorer.bound} "
-            "ignores: it would never know arms that the design leaves out. Use UGapE or Uniform."
-        )
-    used = problem.orthonormal[shares > 0]
-    return Proportions(shares, each_first=bool(np.linalg.matrix_rank(used) < problem.rank))
-
-
-def trimmed(shares: FloatArray) -> FloatArray:
-    """Return proportions to six digits, without the dust that a numerical solver leaves.
-
-    Six digits cost nothing and make shares that should be equal equal, on every machine.
-    """
-    kept = np.where(shares > DUST, shares, DUST)
-    digits = 10.0 ** (np.floor(np.log10(kept)) - 5)
-    return np.where(shares > DUST, np.round(kept / digits) * digits, 0.0)

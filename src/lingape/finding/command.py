@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import IO, Self
 
 from ..errors import InvalidArgument
-from ..explorers.skeleton import checked_reward
 from ..problem import LARGEST
+from ..scaffold import checked_reward
 
 PLACEHOLDER = re.compile(r"\{(arm|name|features)\}")
 UNKNOWN = re.compile(r"(?<!\$)\{[A-Za-z_]+\}")  # most likely a placeholder misspelt

@@ -1,19 +1,27 @@
-"""The caches of a compiled run: rows of XA⁻¹Xᵀ for the arms in use, built from counts and sums.
+"""The estimate of a compiled run: rows of XA⁻¹Xᵀ for the arms in use, from counts and sums.
 
 The formulas are those of least_squares.py. With few arms all K rows are kept; with many, a
 handful, and a missing one is computed in O(Kd).
+
+Bounds and pull rules may keep more that moves with the estimate. They are told when it is rebuilt
+(`on_rebuild`), when a row is fetched (`on_fetch`) and when a pull moves it (`on_pull`).
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..least_squares import CANCELLED, PIVOT, next_rebuild
-from .compiling import compiled
+from ..least_squares import CANCELLED, PIVOT, STEEP, LeastSquares, next_rebuild
+from .compiling import compiled, inlined
+from .parts import part_function
 
 # Positions in Book.clock and Book.gauge.
 PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED = 0, 1, 2, 3, 4, 5
 MARGIN, GROWTH, LOG_DET = 0, 1, 2
+# So many rows are kept where keeping all K would cost more than computing those needed.
+ROWS = 4
 
 _next_rebuild = compiled(next_rebuild)
 
@@ -24,20 +32,8 @@ class Arena(NamedTuple):
     features: FloatArray  # (K, d)
     columns: FloatArray  # (d, K): loops over arms run along memory
     twins: IntArray  # (K,)
-    epsilon: float
     noise_scale: float
     ridge: float
-    bound: int
-    constants: FloatArray  # log(κ/δ), √λ S, L²/λ, d log λ; for MIXTURE only log(J/δ)
-    grid: FloatArray  # (J,) prior scales; empty unless MIXTURE or JEDRA_PROUTIERE
-    pull: int  # GREEDY, TRACKING, SHARES, ONE_BY_ONE, BY_ARM, SAMPLER or BY_PAIR
-    shares: FloatArray  # (K,) for SHARES
-    active: IntArray  # the arms whose differences ONE_BY_ONE shortens; empty for other pulls
-    truth: FloatArray  # (K,) means to judge by instead of the estimated ones; empty to estimate
-    opened: bool  # the caller sees to the first pulls; else each arm is pulled once
-    eliminate: int  # 0 no, 1 to stop, 2 to choose pulls as well
-    near: float  # return when widths this much shorter would settle it; 0 for never
-    spanning: IntArray  # (d,) arms that span (Problem.spanning)
 
 
 class Book(NamedTuple):
@@ -47,33 +43,81 @@ class Book(NamedTuple):
     sums: FloatArray  # (K,)
     means: FloatArray  # (K,)
     variances: FloatArray  # (K,) ‖x_k‖² in the norm of A⁻¹
-    spread: FloatArray  # (K,) ‖A⁻¹x_k‖²
     inverse: FloatArray  # (d, d) A⁻¹; kept up to date only while some rows are missing
     products: FloatArray  # (K, d) XA⁻¹ at the last rebuild
     factor: FloatArray  # (d, d) work
-    gram: FloatArray  # (d, d) work
+    gram: FloatArray  # (d, d) work; the lower half of V after a rebuild
     row_of: IntArray  # (K,) or -1
     owner: IntArray  # (rows,) or -1
     used: IntArray  # (rows,) when last
     cross: FloatArray  # (rows, K) x_kᵀA⁻¹x_i
-    cross2: FloatArray  # (rows, K) x_kᵀA⁻²x_i
     gap_variance: FloatArray  # (rows, K) ‖x_k - x_i‖² in the norm of A⁻¹
-    gap_sensitivity: FloatArray  # (rows, K) ‖A⁻¹(x_k - x_i)‖²
-    log_dets: FloatArray  # (J,) log det(I + V/λ_j) at the last rebuild
-    nats: FloatArray  # (J,) work
     c: FloatArray  # (K,) work
-    b: FloatArray  # (K,) work
-    dropped: FloatArray  # (K, K) if eliminating: margin when a leader beat a rival, or infinite
-    scores: FloatArray  # (K,) work
-    contrast: FloatArray  # (K,) x_kᵀA⁻¹(x_i - x_j) for a close pair (`write_contrast`)
+    scores: FloatArray  # (K,) upper ends of intervals, then work
     h: FloatArray  # (d,) work
     h2: FloatArray  # (d,) work
     clock: IntArray
     gauge: FloatArray
 
 
+def new_arena(estimate: LeastSquares, noise_scale: float) -> Arena:
+    """Return what a run with this estimate takes for granted."""
+    x = estimate.features
+    return Arena(
+        np.array(x),
+        np.array(x.T, order="C"),
+        np.array(estimate.twins),
+        noise_scale,
+        estimate.ridge,
+    )
+
+
+def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
+    """Return a book with the data of an estimate, and caches still to be built."""
+    count, d = estimate.features.shape
+    rows = count if all_rows or count <= 4 * d else ROWS
+    clock = np.zeros(6, dtype=np.int64)
+    clock[PULLS] = estimate.pulls
+    return Book(
+        counts=estimate.counts.copy(),
+        sums=estimate.sums.copy(),
+        means=np.zeros(count),
+        variances=np.zeros(count),
+        inverse=np.zeros((d, d)),
+        products=np.zeros((count, d)),
+        factor=np.zeros((d, d)),
+        gram=np.zeros((d, d)),
+        row_of=np.full(count, -1, dtype=np.int64),
+        owner=np.full(rows, -1, dtype=np.int64),
+        used=np.zeros(rows, dtype=np.int64),
+        cross=np.zeros((rows, count)),
+        gap_variance=np.zeros((rows, count)),
+        c=np.zeros(count),
+        scores=np.zeros(count),
+        h=np.zeros(d),
+        h2=np.zeros(d),
+        clock=clock,
+        gauge=np.zeros(3),
+    )
+
+
+@part_function()
+def on_rebuild(part: Any, arena: Arena, book: Book) -> None:
+    """Let a bound or a pull rule recompute what it keeps, after a rebuild."""
+
+
+@part_function()
+def on_fetch(part: Any, arena: Arena, book: Book, arm: int, row: int) -> None:
+    """Let a bound compute its rows of `arm`; book.h is A⁻¹x_arm."""
+
+
+@part_function(inline=True)
+def on_pull(part: Any, book: Book, arm: int, row: int, s: float) -> None:
+    """Let a bound or a pull rule move what it keeps; book.c is XA⁻¹x_arm, and s = 1 + c_arm."""
+
+
 @compiled
-def _cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
+def cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
     """Write the lower factor of matrix + shift·I and return its log-determinant, or NaN."""
     d = len(matrix)
     total = 0.0
@@ -113,7 +157,7 @@ def _invert(factor: FloatArray, inverse: FloatArray) -> None:
 
 
 @compiled
-def _write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
+def write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
     """Write the lower half of V, the sum of T_k x_k x_kᵀ."""
     count, d = x.shape
     gram[:] = 0.0
@@ -126,66 +170,17 @@ def _write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
 
 
 @compiled
-def rebuild(arena: Arena, book: Book) -> None:
-    """Recompute every cache from counts and sums."""
-    x, gram, inverse, products = arena.features, book.gram, book.inverse, book.products
-    count, d = x.shape
-    _write_gram(x, book.counts, gram)
-    book.h[:] = 0.0
-    for k in range(count):
-        for p in range(d):
-            book.h[p] += book.sums[k] * x[k, p]
-    for j in range(len(arena.grid)):
-        log_det = _cholesky(gram, arena.grid[j], book.factor)
-        book.log_dets[j] = log_det - d * math.log(arena.grid[j])
-    book.gauge[LOG_DET] = _cholesky(gram, arena.ridge, book.factor)
-    _invert(book.factor, inverse)
-    for k in range(count):
-        for p in range(d):
-            value = 0.0
-            for q in range(d):
-                value += inverse[p, q] * x[k, q]
-            products[k, p] = value
-        mean, variance, spread = 0.0, 0.0, 0.0
-        for p in range(d):
-            mean += products[k, p] * book.h[p]
-            variance += products[k, p] * x[k, p]
-            spread += products[k, p] * products[k, p]
-        book.means[k], book.variances[k], book.spread[k] = mean, variance, spread
-    book.gauge[GROWTH] = 0.0
-    pulls = book.clock[PULLS]
-    book.clock[REBUILD_AT] = _next_rebuild(pulls, count)
-    book.row_of[:] = -1
-    book.owner[:] = -1
-    if len(book.owner) == count:
-        for k in range(count):
-            _keep(arena, book, k, k)
+def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+    """Write the product of a (d, d) matrix and a vector."""
+    for p in range(len(vector)):
+        value = 0.0
+        for q in range(len(vector)):
+            value += matrix[p, q] * vector[q]
+        out[p] = value
 
 
 @compiled
-def _keep(arena: Arena, book: Book, arm: int, row: int) -> None:
-    """Write the rows of an arm that has all of XA⁻¹ to draw on (just after a rebuild)."""
-    x, products = arena.features, book.products
-    count, d = x.shape
-    for k in range(count):
-        cross, cross2, variance, sensitivity = 0.0, 0.0, 0.0, 0.0
-        for p in range(d):
-            cross += products[arm, p] * x[k, p]
-            cross2 += products[arm, p] * products[k, p]
-            z = products[arm, p] - products[k, p]
-            variance += z * (x[arm, p] - x[k, p])
-            sensitivity += z * z
-        book.cross[row, k] = cross
-        book.gap_variance[row, k] = variance
-        if len(book.cross2):
-            book.cross2[row, k] = cross2
-            book.gap_sensitivity[row, k] = sensitivity
-    book.owner[row] = arm
-    book.row_of[arm] = row
-
-
-@compiled
-def _times(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+def write_products(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Write Xv, running along memory."""
     out[:] = 0.0
     for p in range(len(columns)):
@@ -195,9 +190,64 @@ def _times(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
 
 
 @compiled
-def fetch(arena: Arena, book: Book, arm: int) -> int:
+def rebuild(arena: Arena, book: Book, bound: Any, pull: Any) -> None:
+    """Recompute every cache from counts and sums."""
+    x, h, products = arena.features, book.h, book.products
+    count, d = x.shape
+    write_gram(x, book.counts, book.gram)
+    h[:] = 0.0
+    for k in range(count):
+        for p in range(d):
+            h[p] += book.sums[k] * x[k, p]
+    book.gauge[LOG_DET] = cholesky(book.gram, arena.ridge, book.factor)
+    _invert(book.factor, book.inverse)
+    for k in range(count):
+        multiply(book.inverse, x[k], products[k])
+        mean, variance = 0.0, 0.0
+        for p in range(d):
+            mean += products[k, p] * h[p]
+            variance += products[k, p] * x[k, p]
+        book.means[k], book.variances[k] = mean, variance
+    book.gauge[GROWTH] = 0.0
+    book.clock[REBUILD_AT] = _next_rebuild(book.clock[PULLS], count)
+    book.row_of[:] = -1
+    book.owner[:] = -1
+    if len(book.owner) == count:
+        for k in range(count):
+            _keep(x, products, book, k)
+    on_rebuild(bound, arena, book)
+    on_rebuild(pull, arena, book)
+
+
+@compiled
+def _keep(x: FloatArray, products: FloatArray, book: Book, arm: int) -> None:
+    """Write the row of an arm that has all of XA⁻¹ to draw on (just after a rebuild)."""
+    count, d = x.shape
+    for k in range(count):
+        cross, variance = 0.0, 0.0
+        for p in range(d):
+            cross += products[arm, p] * x[k, p]
+            variance += (products[arm, p] - products[k, p]) * (x[arm, p] - x[k, p])
+        book.cross[arm, k] = cross
+        book.gap_variance[arm, k] = variance
+    book.owner[arm] = arm
+    book.row_of[arm] = arm
+
+
+@inlined
+def row_for(arena: Arena, book: Book, bound: Any, arm: int) -> int:
+    """Return the row of `arm`, which is computed if it is missing."""
+    row = book.row_of[arm]
+    if row < 0:
+        row = fetch(arena, book, bound, arm)
+    book.used[row] = book.clock[TICK]
+    return row  # type: ignore[no-any-return]
+
+
+@compiled
+def fetch(arena: Arena, book: Book, bound: Any, arm: int) -> int:
     """Compute the rows of `arm` in place of those used least recently."""
-    x, inverse, h, h2 = arena.features, book.inverse, book.h, book.h2
+    x, inverse, h, variances = arena.features, book.inverse, book.h, book.variances
     count, d = x.shape
     row = 0
     for m in range(len(book.owner)):
@@ -207,79 +257,61 @@ def fetch(arena: Arena, book: Book, arm: int) -> int:
         book.row_of[book.owner[row]] = -1
     book.owner[row] = arm
     book.row_of[arm] = row
-    for p in range(d):
-        value = 0.0
-        for q in range(d):
-            value += inverse[p, q] * x[arm, q]
-        h[p] = value
+    multiply(inverse, x[arm], h)
     cross, variance = book.cross[row], book.gap_variance[row]
-    _times(arena.columns, h, cross)
-    own = book.variances[arm]
+    write_products(arena.columns, h, cross)
+    own = variances[arm]
     for k in range(count):
-        variance[k] = book.variances[k] + own - 2.0 * cross[k]
-    second = len(book.cross2) > 0
-    if second:
-        for p in range(d):
-            value = 0.0
-            for q in range(d):
-                value += inverse[p, q] * h[q]
-            h2[p] = value
-        cross2, sensitivity = book.cross2[row], book.gap_sensitivity[row]
-        _times(arena.columns, h2, cross2)
-        for k in range(count):
-            sensitivity[k] = book.spread[k] + book.spread[arm] - 2.0 * cross2[k]
-    for k in range(count):
-        lost = variance[k] < 2.0 * CANCELLED * own
-        if second:
-            lost = lost or book.gap_sensitivity[row, k] < 2.0 * CANCELLED * book.spread[arm]
-        if lost:  # too few digits left: compute the gap directly
-            value, length = 0.0, 0.0
+        variance[k] = variances[k] + own - 2.0 * cross[k]
+        if variance[k] < 2.0 * CANCELLED * own:  # too few digits left: compute the gap directly
+            variance[k] = 0.0
             for p in range(d):
                 z = 0.0
                 for q in range(d):
                     z += inverse[p, q] * (x[k, q] - x[arm, q])
-                value += z * (x[k, p] - x[arm, p])
-                length += z * z
-            variance[k] = value
-            if second:
-                book.gap_sensitivity[row, k] = length
+                variance[k] += z * (x[k, p] - x[arm, p])
+    on_fetch(bound, arena, book, arm, row)
     return row
 
 
-@compiled
-def write_contrast(arena: Arena, book: Book, leader: int, rival: int) -> None:
-    """Write x_kᵀA⁻¹y for y = x_i - x_j, for arms so alike that the difference of their rows is
-    mostly rounding.
+@inlined
+def absorb(arena: Arena, book: Book, bound: Any, pull: Any, arm: int, paid: float) -> float:
+    """Do to the caches what a pull does (least_squares.py), and return s.
+
+    Nothing is done if s says that they need a rebuild: unless 1 ≤ s ≤ STEEP.
     """
-    x, inverse, factor, gram = arena.features, book.inverse, book.factor, book.gram
-    h, y = book.h, book.h2
-    count, d = x.shape
-    for p in range(d):
-        y[p] = x[leader, p] - x[rival, p]
-    if len(book.owner) < count:  # the inverse is up to date
-        for p in range(d):
-            value = 0.0
-            for q in range(d):
-                value += inverse[p, q] * y[q]
-            h[p] = value
-    else:
-        _write_gram(x, book.counts, gram)
-        _cholesky(gram, arena.ridge, factor)
-        _solve(factor, y, h)
-    _times(arena.columns, h, book.contrast)
+    means, variances, cross, c = book.means, book.variances, book.cross, book.c
+    gap_variance, owner = book.gap_variance, book.owner
+    row, count = row_for(arena, book, bound, arm), len(means)
+    for k in range(count):
+        c[k] = cross[row, k]
+    s = 1.0 + c[arm]
+    if 1.0 <= s <= STEEP:
+        on_pull(bound, book, arm, row, s)
+        on_pull(pull, book, arm, row, s)
+        t = 1.0 / s
+        step = (paid - means[arm]) * t
+        for k in range(count):
+            means[k] += c[k] * step
+            variances[k] -= c[k] * c[k] * t
+        for m in range(len(owner)):
+            i = m if len(owner) == count else owner[m]
+            if i >= 0:
+                own = c[i]
+                f = own * t
+                for k in range(count):
+                    y = own - c[k]
+                    cross[m, k] -= f * c[k]
+                    gap_variance[m, k] -= y * y * t
+        if len(owner) < count:
+            _absorb_inverse(arena.features, book.inverse, book.h, arm, s)
+    return s  # type: ignore[no-any-return]
 
 
 @compiled
-def _solve(factor: FloatArray, vector: FloatArray, out: FloatArray) -> None:
-    """Write the solution of L Lᵀ out = vector."""
-    d = len(vector)
-    for p in range(d):
-        value = vector[p]
-        for q in range(p):
-            value -= factor[p, q] * out[q]
-        out[p] = value / factor[p, p]
-    for p in range(d - 1, -1, -1):
-        value = out[p]
-        for q in range(p + 1, d):
-            value -= factor[q, p] * out[q]
-        out[p] = value / factor[p, p]
+def _absorb_inverse(x: FloatArray, inverse: FloatArray, h: FloatArray, arm: int, s: float) -> None:
+    multiply(inverse, x[arm], h)
+    for p in range(len(h)):
+        f = h[p] / s
+        for q in range(len(h)):
+            inverse[p, q] -= f * h[q]

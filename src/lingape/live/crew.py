@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import ExplorationOver, InvalidArgument, LingapeError
-from ..explorers.skeleton import checked_reward
+from ..scaffold import checked_reward
 from .replay import LogCertificate
 from .texts import shortened
 from .tickets import Ticket, TimeToLive, checked_ttl

@@ -23,8 +23,8 @@ from ..errors import (
     NotFound,
     StorageFailed,
 )
-from ..explorers.skeleton import checked_reward
 from ..problem import Problem
+from ..scaffold import checked_reward
 from .crew import Outcome, run_crew
 from .events import (
     Added,

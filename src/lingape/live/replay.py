@@ -16,9 +16,9 @@ from .. import __version__
 from ..arrays import FloatArray, IntArray
 from ..certificate import Certificate
 from ..errors import InvalidArgument, InvalidState, LingapeError, in_words
-from ..explorers.planned import PlannedExplorer
-from ..explorers.skeleton import GapExplorer
 from ..problem import Problem
+from ..scaffold import Conversation
+from ..scaffold.planned import PlannedExplorer
 from ..specs import Recipe
 from .events import (
     FORMAT,
@@ -307,7 +307,7 @@ class Replay:
         return True
 
 
-def make_explorer(text: str, problem: Problem, seed: int) -> GapExplorer:
+def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
     """Return the explorer that a text such as "lingape(bound=mixture)" describes."""
     recipe = Recipe.read(text)
     parameters = inspect.signature(recipe.kind).parameters
@@ -325,7 +325,7 @@ def make_explorer(text: str, problem: Problem, seed: int) -> GapExplorer:
         )
     kind: Any = recipe.kind
     try:
-        explorer: GapExplorer = kind(problem, **settings)
+        explorer: Conversation = kind(problem, **settings)
     except LingapeError:
         raise
     except Exception as reason:  # settings that no explorer has words of its own about

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..explorers import Contest
-from ..explorers.gaps import half_widths
-from ..explorers.skeleton import GapExplorer
+from ..scaffold import ContestExplorer
+from ..scaffold.by_contests import half_widths
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Replay
 
@@ -189,7 +189,7 @@ def gap_bound_of(contest: Contest) -> float | None:
 def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     problem, explorer, contest = replay.problem, replay.explorer, contest_in(replay)
     gaps = low = high = np.full(len(problem), np.nan)
-    if contest is not None and isinstance(explorer, GapExplorer):
+    if contest is not None and isinstance(explorer, ContestExplorer):
         gaps = explorer.estimate.means - explorer.estimate.means[contest.leader]
         widths = half_widths(explorer, contest.leader)
         low, high = gaps - widths, gaps + widths

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..errors import InvalidArgument
 from ..explorers import Explorer, XYOracle
-from ..explorers.gaps import half_widths
-from ..explorers.skeleton import GapExplorer
 from ..problem import Problem
 from ..runs import Ending
+from ..scaffold import ContestExplorer
+from ..scaffold.by_contests import half_widths
 from ..trace import Moment, Trace
 from .style import (
     COLOURS,
@@ -207,18 +207,19 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
     leader's is B(t).
     """
     name = type(explorer).__name__
-    if not isinstance(explorer, GapExplorer):
+    if hasattr(explorer, "phase"):
+        raise InvalidArgument(
+            f"{name} compares arms at the end of a phase only, and then forgets: it has no "
+            "intervals to show. Use another explorer, or read certificate()."
+        )
+    if not isinstance(explorer, ContestExplorer):
         raise InvalidArgument(
             f"intervals needs an explorer with one estimate and one bound; got {name}."
         )
     problem, estimate = explorer.problem, explorer.estimate
     if explorer.contest is None:
-        phases = hasattr(explorer, "phase")
         raise InvalidArgument(
-            f"{name} compares arms at the end of a phase only, and then forgets: it has no "
-            "intervals to show. Use another explorer, or read certificate()."
-            if phases
-            else f"{name} cannot compare arms yet, after {estimate.pulls} pulls of "
+            f"{name} cannot compare arms yet, after {estimate.pulls} pulls of "
             f"{len(problem)} arms. Tell it more, until `contest` is not None."
         )
     leader = explorer.contest.leader

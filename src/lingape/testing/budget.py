@@ -12,8 +12,9 @@ from ..arrays import FloatArray
 from ..environments import canonical, soare, sphere
 from ..errors import InvalidArgument, InvalidState
 from ..explorers import Explorer
+from ..lanes import compiled_lane
 from ..problem import Problem
-from ..runs import Compilable, Ending, run
+from ..runs import Ending, run
 from . import explorers as laws
 from .explorers import BuildExplorer, Tape, pulls_of
 from .judging import errors_allowed, require
@@ -95,7 +96,7 @@ def compiled_lane_plays_the_same(build: BuildBudgetExplorer) -> None:
     for instance in (soare(4, 0.2), sphere(60, 3, seed=2)):
         problem, world = instance.problem(norm_bound=2.0), instance.gaussian()
         explorer = build(problem, 500)
-        if not isinstance(explorer, Compilable) or explorer.compiled() is None:
+        if compiled_lane(explorer) is None:
             continue
         for seed in range(5):
             plain, fast = (

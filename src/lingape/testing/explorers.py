@@ -13,9 +13,10 @@ from ..arrays import FloatArray
 from ..environments import canonical, soare, sphere
 from ..errors import ExplorationOver, InvalidArm, InvalidReward
 from ..explorers import Explorer
+from ..lanes import compiled_lane
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from ..runs import Compilable, play, run
+from ..runs import play, run
 from .judging import errors_allowed, require
 
 BuildExplorer: TypeAlias = Callable[[Problem, FloatArray], Explorer]
@@ -271,9 +272,7 @@ def compiled_lane_plays_the_same(build: BuildExplorer) -> None:
         problem = instance.problem(norm_bound=2.0, epsilon=0.1)
         for world in (instance.gaussian(), instance.signed() if _bounded(instance) else None):
             explorer = build(problem, instance.gaussian().means)
-            if world is None or not isinstance(explorer, Compilable):
-                continue
-            if explorer.compiled() is None:  # not with these parts
+            if world is None or compiled_lane(explorer) is None:  # not with these parts
                 continue
             plain, fast = (
                 run(build(problem, world.means), world, seed=7, max_pulls=1_500, lane=lane)

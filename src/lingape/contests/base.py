@@ -1,0 +1,59 @@
+"""What every way to choose the closest contest has."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from ..arrays import FloatArray
+from ..bounds import Bound
+from ..least_squares import LeastSquares
+from ..problem import Problem
+
+# For some leaders, the rivals that need not be asked about any more.
+Unasked: TypeAlias = Mapping[int, Collection[int]]
+
+
+class Contest(NamedTuple):
+    """The two arms on which an answer hangs."""
+
+    leader: int  # i_t, the largest estimated mean
+    rival: int  # j_t, the arm that may still beat it by most
+    margin: float  # B(t), by how much at most
+
+
+class Contests(Protocol):
+    """Chooses the closest contest."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def bound(self) -> Any: ...
+
+    def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
+        """Return the closest contest."""
+        ...
+
+    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
+        """Return the answers so far, best first; `contest` is the closest."""
+        ...
+
+    def means(self, estimate: LeastSquares) -> FloatArray:
+        """Return the means by which arms are compared."""
+        ...
+
+    def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
+        """Return by how much each rival may be better than the leader, and the widths in it.
+
+        Non-rivals have a margin of -∞.
+        """
+        ...
+
+
+class Radius(Protocol):
+    """How far intervals reach, in norms of A⁻¹; of a bound, or to explore by."""
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float: ...
+
+
+class RadiusBound(Bound, Radius, Protocol):
+    """A bound whose widths are norms times one radius."""

@@ -1,0 +1,68 @@
+"""Compare the intervals of single arms, as UGapE does (Gabillon et al. 2012)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..bounds.exploring import best_of_others
+from ..kernels.stage import Stage
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from ..ties import LEADER
+from .base import Contest, Radius, Unasked
+
+if TYPE_CHECKING:
+    from ..kernels.contests.by_arm import ByArmKernel
+
+
+@dataclass(frozen=True, eq=False)
+class ByArm:
+    """The leader is the arm that can be worse than another by least.
+
+    With U and L the ends of each arm's interval, B_k = max_{i≠k} U_i - L_k is how much worse arm k
+    can be than another. The leader has the least B, its rival the largest U of the others. Exact
+    duplicates of an arm are not its rivals.
+    """
+
+    problem: Problem
+    bound: Radius
+
+    def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
+        means, twins = estimate.means, estimate.twins
+        if (twins == twins[0]).all():  # all arms are the same arm
+            return Contest(0, 1, 0.0)
+        widths = self._widths(estimate)
+        upper, lower = means + widths, means - widths
+        slack = LEADER * (self.problem.noise_scale + float(np.abs(upper).max()))
+        worst = best_of_others(upper, twins) - lower  # B_k
+        leader = int((worst <= worst.min() + slack).argmax())
+        rivals = np.where(twins == twins[leader], -np.inf, upper)
+        rival = int((rivals >= rivals.max() - slack).argmax())
+        return Contest(leader, rival, float(worst[leader]))
+
+    def _widths(self, estimate: LeastSquares) -> FloatArray:
+        """Return half the length of each arm's interval."""
+        widths: FloatArray = np.sqrt(estimate.variances)
+        widths *= self.bound.radius(self.problem, estimate)
+        return widths
+
+    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
+        return [contest.leader]
+
+    def means(self, estimate: LeastSquares) -> FloatArray:
+        return estimate.means
+
+    def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
+        """Return margins by the intervals of both arms, laid end to end."""
+        own = self._widths(estimate)
+        widths = own + own[leader]
+        margins = estimate.means + widths - estimate.means[leader]
+        margins[estimate.twins == estimate.twins[leader]] = -np.inf
+        return margins, widths
+
+    def kernel(self, stage: Stage) -> "ByArmKernel":
+        from ..kernels.contests.by_arm import ByArmKernel
+
+        return ByArmKernel(stage.book.means)

@@ -1,0 +1,80 @@
+"""Compare all pairs of arms: the gap indices of LinGIFA (Réda et al. 2021)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..bounds import Bound
+from ..kernels.stage import Stage
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from ..ties import RIVAL, first_max
+from .base import Contest, Unasked
+from .by_gap import ByGap
+
+if TYPE_CHECKING:
+    from ..kernels.contests.by_pair import ByPairKernel
+
+
+@dataclass(frozen=True, eq=False)
+class ByPair:
+    """The m leaders are the arms that can be worse than the m-th best by least.
+
+    B_ij = x_iᵀθ̂ - x_jᵀθ̂ + width is how much better than arm j arm i can be. The index of j is the
+    m-th largest of B_ij over i.
+    """
+
+    problem: Problem
+    bound: Bound
+    m: int
+    all_rows: ClassVar[bool] = True
+
+    def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
+        margins, widths = self._pairs(estimate)
+        chosen = self._ranking(margins, widths)
+        margins[:, chosen] = -np.inf
+        worst = margins[chosen].max(axis=1)
+        b = chosen[first_max(worst, RIVAL * float(widths.max()))]
+        closest = int(margins[b].argmax())
+        margin = float(worst.max())  # B_cb, or by a hair more
+        if margin == -np.inf:  # all others are the same arm as b
+            return Contest(b, next(k for k in range(len(margins)) if k not in chosen), 0.0)
+        return Contest(b, first_max(margins[b], RIVAL * float(widths[b, closest])), margin)
+
+    def _pairs(self, estimate: LeastSquares) -> tuple[FloatArray, FloatArray]:
+        """Return B_ij in row j and column i, -∞ for duplicates, and the widths in it."""
+        rows = [self.margins(estimate, leader) for leader in range(len(self.problem))]
+        return np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+
+    def _ranking(self, margins: FloatArray, widths: FloatArray) -> list[int]:
+        """Return J, the m arms whose m-th largest B_ij over i is least, least first."""
+        indices = np.partition(margins, -self.m, axis=1)[:, -self.m]
+        chosen: list[int] = []
+        while len(chosen) < self.m:
+            least = int(indices.argmin())
+            slack = RIVAL * float(widths[least, margins[least].argmax()])
+            chosen.append(first_max(-indices, slack))
+            indices[chosen[-1]] = np.inf
+        return chosen
+
+    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
+        if self.m == 1:
+            return [contest.leader]
+        means = estimate.means
+        return sorted(self._ranking(*self._pairs(estimate)), key=lambda k: -means[k])
+
+    def means(self, estimate: LeastSquares) -> FloatArray:
+        return estimate.means
+
+    def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
+        return ByGap(self.problem, self.bound).margins(estimate, leader)
+
+    def kernel(self, stage: Stage) -> "ByPairKernel | None":
+        """Return the kernel, for the one best arm and widths that the loop knows."""
+        from ..kernels.contests.by_pair import ByPairKernel
+
+        if self.m > 1 or getattr(self.bound, "refined", False):
+            return None
+        return ByPairKernel(stage.book.means, np.zeros(len(self.problem)))

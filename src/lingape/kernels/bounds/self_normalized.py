@@ -1,0 +1,19 @@
+"""The kernel of bounds.SelfNormalized."""
+
+import math
+from typing import NamedTuple
+
+from ..book import LOG_DET, Arena, Book
+from .base import radius
+
+
+class SelfNormalizedKernel(NamedTuple):
+    nats: float  # 2 log(κ/δ)
+    log_prior: float  # log det λI
+    bias: float  # √λ S
+
+
+@radius.of(SelfNormalizedKernel)
+def _(bound: SelfNormalizedKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
+    nats = bound.nats + book.gauge[LOG_DET] + growth - bound.log_prior
+    return arena.noise_scale * math.sqrt(nats) + bound.bias  # (3)

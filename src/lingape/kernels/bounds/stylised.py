@@ -1,0 +1,17 @@
+"""The kernel of bounds.Stylised."""
+
+import math
+from typing import NamedTuple
+
+from ..book import Arena, Book
+from .base import radius
+
+
+class StylisedKernel(NamedTuple):
+    nats: float  # log(1/δ)
+
+
+@radius.of(StylisedKernel)
+def _(bound: StylisedKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
+    nats = bound.nats + math.log(1.0 + math.log(float(pulls)))
+    return arena.noise_scale * math.sqrt(2.0 * nats)

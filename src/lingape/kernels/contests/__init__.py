@@ -1,0 +1,1 @@
+"""Which comparison is closest? The kernels of lingape.contests, one per file."""

@@ -1,0 +1,1 @@
+"""Which arm next? The kernels of pull rules, one per file."""

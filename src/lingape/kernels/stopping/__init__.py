@@ -1,0 +1,1 @@
+"""Is the question answered? The kernels of lingape.stopping, one per file."""

@@ -1,0 +1,29 @@
+"""The kernel of stopping.Margin."""
+
+import math
+from typing import NamedTuple
+
+from ...arrays import FloatArray, IntArray
+from .base import nearly, over
+
+
+class MarginKernel(NamedTuple):
+    epsilon: float
+    near: float  # look closer when widths this much shorter would settle it; 0 for never
+
+
+@over.of(MarginKernel)
+def _(stopping: MarginKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> bool:
+    return margin <= stopping.epsilon
+
+
+@nearly.of(MarginKernel)
+def _(
+    stopping: MarginKernel, means: FloatArray, scores: FloatArray, twins: IntArray, leader: int
+) -> bool:
+    near, best = stopping.near, -math.inf
+    if near > 0.0:
+        for k in range(len(means)):
+            if twins[k] != twins[leader]:
+                best = max(best, means[k] + near * (scores[k] - means[k]))
+    return near > 0.0 and best - means[leader] <= stopping.epsilon

@@ -1,0 +1,62 @@
+"""Who drives explorers: asking and telling in Python (runs.play), or compiled code.
+
+A lane drives the parts of an explorer and knows no algorithm.
+"""
+
+import logging
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import MissingExtra
+from ..scaffold.budget_phases import PhasedBudgetExplorer
+from ..scaffold.by_contests import ContestExplorer
+from ..scaffold.phases import PhasedExplorer
+
+_log = logging.getLogger("lingape")
+_said: set[str] = set()  # about which parts
+
+
+class CompiledLane(Protocol):
+    """A run in compiled code, paused between calls of `advance`."""
+
+    @property
+    def settled(self) -> bool: ...
+
+    @property
+    def pulls(self) -> int: ...
+
+    def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
+        """Play on until settled or `until` pulls."""
+        ...
+
+
+def compiled_lane(explorer: Any) -> CompiledLane | None:
+    """Return a compiled lane that goes on from here, if all parts of the explorer have kernels.
+
+    `explorer.adopt(lane)` takes the lane's data back. Raises MissingExtra without numba.
+    """
+    try:
+        from .compiled import ContestLane, parts_without_kernel
+        from .phases import PhaseLane
+    except ImportError as reason:
+        raise MissingExtra(
+            "The compiled lane needs numba, which is not installed: pip install 'lingape[sim]', "
+            "or use lane='plain'."
+        ) from reason
+    if getattr(explorer, "done", True):
+        return None
+    if isinstance(explorer, PhasedExplorer | PhasedBudgetExplorer):
+        return PhaseLane(explorer)
+    if isinstance(explorer, ContestExplorer):
+        lane = ContestLane.of(explorer)
+        if lane is None:
+            _say_once(parts_without_kernel(explorer))
+        return lane
+    return None
+
+
+def _say_once(parts: str) -> None:
+    if parts not in _said:
+        _said.add(parts)
+        _log.warning("No compiled code for %s: this runs in the plain lane.", parts)

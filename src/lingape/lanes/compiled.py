@@ -1,0 +1,196 @@
+"""Drive the compiled loop (kernels/loop.py) with the parts of an explorer."""
+
+import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..contests import Contest
+from ..kernels import loop
+from ..kernels.book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, new_arena, new_book
+from ..kernels.stage import Stage
+from ..kernels.worlds import pay
+from ..least_squares import ill_conditioned
+from ..openings import EachArm
+from ..pulls.base import Learner
+from ..scaffold.by_contests import ContestExplorer
+
+
+class Kernels(NamedTuple):
+    """The compiled forms of an explorer's parts."""
+
+    bound: Any
+    contest: Any
+    pull: Any
+    stopping: Any
+
+
+class ContestLane:
+    """A run in compiled code, which starts from the data of an explorer."""
+
+    def __init__(self, explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> None:
+        self._estimate, self._parts = stage.estimate, copy.deepcopy(explorer.parts)
+        self._arena, self._book = new_arena(stage.estimate, stage.problem.noise_scale), stage.book
+        self._kernels = kernels
+        self._budget: int | None = getattr(explorer, "budget", None)
+        self._verdict: Contest | None = None
+        self._settled = False
+        self.begun = explorer.contest is not None  # whether arms can be compared
+
+    @classmethod
+    def of(cls, explorer: ContestExplorer) -> Self | None:
+        """Return a lane, if all parts of the explorer have kernels."""
+        stage = _stage(explorer)
+        kernels = _kernels(explorer, stage)
+        if kernels is None:
+            return None
+        return cls(explorer, stage, kernels)
+
+    @property
+    def pulls(self) -> int:
+        return int(self._book.clock[PULLS])
+
+    @property
+    def counts(self) -> IntArray:
+        return self._book.counts
+
+    @property
+    def sums(self) -> FloatArray:
+        return self._book.sums
+
+    @property
+    def settled(self) -> bool:
+        """Whether the question is answered, or the budget spent."""
+        return self._settled or (self._budget is not None and self.pulls >= self._budget)
+
+    @property
+    def contest(self) -> Contest | None:
+        """The closest contest at the last stop, once arms can be compared."""
+        clock = self._book.clock
+        if self._verdict is not None or not clock[REBUILD_AT]:
+            return self._verdict
+        margin = float(self._book.gauge[MARGIN])
+        return Contest(int(clock[LEADING]), int(clock[RIVALLING]), margin)
+
+    def hand_over(self, pull: Any, stopping: Any) -> None:
+        """Let an explorer's parts take over what their kernels keep."""
+        if hasattr(stopping, "adopt"):
+            stopping.adopt(self._kernels.stopping)
+        if isinstance(pull, Learner):
+            for mine, compiled in zip(pull.memory, self._kernels.pull.memory, strict=True):
+                mine[...] = compiled
+
+    def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
+        """Play on until settled or `until` pulls."""
+        until = until if self._budget is None else min(until, self._budget)
+        if not self.begun:
+            self._open(world, rng, until)
+        while self.begun and not self._settled:
+            status = loop.advance(
+                self._arena,
+                self._book,
+                self._kernels.bound,
+                self._kernels.contest,
+                self._kernels.pull,
+                self._kernels.stopping,
+                world,
+                rng,
+                until,
+            )
+            if status == loop.PAUSED:
+                return
+            self._look(status)
+
+    def _look(self, status: int) -> None:
+        """See to what the compiled loop has stopped for."""
+        leader, rival = self._book.clock[[LEADING, RIVALLING]].tolist()
+        if status == loop.BROKEN:
+            raise ill_conditioned(self._arena.ridge)
+        if status == loop.NEEDS_HELP:
+            kernel = self._parts.pull.help(  # type: ignore[attr-defined]
+                self._kernels.pull, self._arena.features, self._book.means, leader, rival
+            )
+            self._kernels = self._kernels._replace(pull=kernel)
+        elif status == loop.NEARLY:
+            self._judge()
+        else:
+            self._settled = status == loop.SETTLED
+
+    def _judge(self) -> None:
+        """Let the plain stopping rule decide, by refined widths."""
+        _, contests, _, stopping = self._parts
+        self._estimate.load(self.counts, self.sums)
+        if hasattr(stopping, "adopt"):
+            stopping.adopt(self._kernels.stopping)
+        closest = contests.closest(self._estimate, stopping.unasked)
+        contest, self._settled = stopping.judge(contests, self._estimate, closest)
+        if self._settled:
+            self._verdict = contest
+
+    def _open(self, world: Any, rng: np.random.Generator, until: int) -> None:
+        """Make the first pulls, which the compiled loop takes for granted."""
+        estimate, opening, book = self._estimate, self._parts.opening, self._book
+        if isinstance(opening, EachArm):
+            book.clock[PULLS] += loop.pull_each(
+                book.counts, book.sums, world, rng, until - self.pulls
+            )
+            self.begun = bool(book.counts.all())
+            return
+        while not self.begun and estimate.pulls < until:
+            arm = opening.pick(estimate)
+            estimate.update(arm, float(pay(world, arm, rng)))
+            self.begun = opening.over(estimate)
+        book.counts[:], book.sums[:] = estimate.counts, estimate.sums
+        book.clock[PULLS] = estimate.pulls
+
+
+def _stage(explorer: ContestExplorer) -> Stage:
+    contests = explorer.parts.contests
+    all_rows = any(getattr(part, "all_rows", False) for part in explorer.parts)
+    estimate = explorer.estimate.copy()
+    return Stage(
+        problem=explorer.problem,
+        estimate=estimate,
+        bound=contests.bound,
+        truth=getattr(contests, "truth", None),
+        book=new_book(estimate, all_rows=all_rows),
+        dropped=np.zeros((0, 0)),
+    )
+
+
+def _kernels(explorer: ContestExplorer, stage: Stage) -> Kernels | None:
+    """Return the kernels of all parts, or None if one has none."""
+    _, contests, pull, stopping = explorer.parts
+    made = {}
+    if not explorer.problem.plain:
+        return None
+    for name, part in _compared(explorer):
+        kernel = part.kernel(stage) if hasattr(part, "kernel") else None
+        if kernel is None:
+            return None
+        made[name] = kernel
+        if name == "stopping" and getattr(part, "sample", False):
+            stage = stage._replace(dropped=kernel.dropped)
+    return Kernels(**made)
+
+
+def _compared(explorer: ContestExplorer) -> list[tuple[str, Any]]:
+    _, contests, pull, stopping = explorer.parts
+    return [
+        ("bound", contests.bound),
+        ("contest", contests),
+        ("stopping", stopping),
+        ("pull", pull),
+    ]
+
+
+def parts_without_kernel(explorer: ContestExplorer) -> str:
+    """Return in words why there is no compiled code for an explorer."""
+    if not explorer.problem.plain:
+        return "problems with pullable or answers"
+    stage, lacking = _stage(explorer), []
+    for _, part in _compared(explorer):
+        if not hasattr(part, "kernel") or part.kernel(stage) is None:
+            lacking.append(getattr(part, "__name__", type(part).__name__))
+    return " and ".join(lacking)

@@ -1,0 +1,50 @@
+"""What every pull rule has, and what some have beside.
+
+`kernel(stage)` returns the compiled form of a rule, for those that have one; it may return None,
+if there are too many arms for it, say. A kernel that needs something solved for in Python now and
+then asks `help(kernel, features, means, leader, rival)` of its rule, which returns the kernel to
+go on with.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+from ..errors import InvalidArgument
+from ..least_squares import LeastSquares
+
+# Arms, of which some kernels keep a matrix: above this there is none.
+MOST_ROWS = 500
+
+
+class PullRule(Protocol):
+    """Decides which arm to pull for a contest between two."""
+
+    def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
+        """Return the arm to pull so as to learn the gap between `leader` and `rival`."""
+        ...
+
+
+class Learner(ABC):
+    """A pull rule that keeps data of its own, which move with every reward.
+
+    memory: a NamedTuple of arrays that both lanes move; `learned` is the number of pulls so far.
+    """
+
+    memory: Any
+
+    @abstractmethod
+    def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
+        """Return the arm to pull next."""
+
+    @abstractmethod
+    def learn(self, estimate: LeastSquares, leader: int) -> None:
+        """Move the memory after a reward."""
+
+
+def checked_pull(pull: Any) -> PullRule:
+    """Return the pull rule, or raise."""
+    if isinstance(pull, type) or not callable(pull):
+        raise InvalidArgument(
+            f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Mind the parentheses."
+        )
+    return pull  # type: ignore[no-any-return]

@@ -1,0 +1,240 @@
+"""The conversation: an explorer is asked which arm to pull and told what it paid.
+
+A subclass says which arm comes next (`_pick`) and what a reward changes (`_update`). How a
+conversation is saved is in saving.py.
+"""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bounds import Bound
+from ..certificate import Certificate
+from ..checks import checked_whole
+from ..contests import Contest
+from ..errors import ExplorationOver, InvalidArgument, InvalidBound, InvalidReward, LingapeError
+from ..least_squares import LeastSquares
+from ..problem import LARGEST, Problem, as_float
+from .saving import Savable
+
+
+class Conversation(Savable):
+    """Ask, tell and certify."""
+
+    # Whether it copes with arms that cannot be pulled, or be the answer.
+    transductive: ClassVar[bool] = False
+    m = 1  # how many arms are to be found
+    _contest: Contest | None = None  # until there is an estimate to compare arms with
+
+    def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
+        if not isinstance(problem, Problem):
+            raise InvalidArgument(
+                f"{type(self).__name__} explores a Problem; got {type(problem).__name__}. "
+                "Wrap the arms: Problem(arms)."
+            )
+        if isinstance(bound, type) or not hasattr(bound, "widths"):
+            raise InvalidArgument(
+                f"bound must be a bound such as Mixture(); got {bound!r}. Mind the parentheses."
+            )
+        if lacking := [name for name in ("assumptions", "caveat") if not hasattr(bound, name)]:
+            raise InvalidArgument(
+                f"A bound has to say what it assumes, and whether it is proven; {bound!r} lacks "
+                f"{' and '.join(lacking)} (lingape.Bound)."
+            )
+        if not problem.plain and not self.transductive:
+            raise InvalidArgument(
+                f"{type(self).__name__} needs arms that can all be pulled and be the answer. "
+                "LinGapE and RAGE take problems with pullable or answers."
+            )
+        self.problem, self.bound = problem, bound
+        self.estimate = bound.estimate(problem, ridge)
+        self.estimate.pullable = None if problem.pullable is None else problem.can_pull
+        self._verdict: Certificate | None = None  # the certificate that ended exploration
+
+    @abstractmethod
+    def _pick(self, estimate: LeastSquares) -> int:
+        """Return the arm to pull next.
+
+        estimate: the explorer's own, or one that imagines that arms under way have been told.
+        """
+
+    @abstractmethod
+    def _update(self, arm: int, reward: float) -> None:
+        """Learn that pulling `arm` paid `reward`, both being fine."""
+
+    def _allow(self, arm: int) -> None:
+        """Raise if `arm` may not be told; by default all may."""
+        return
+
+    @property
+    def done(self) -> bool:
+        """Whether the question is answered; later tells do not take it back."""
+        return self._verdict is not None
+
+    @property
+    def contest(self) -> Contest | None:
+        """The closest contest now, or None until arms can be compared."""
+        return self._contest
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each arm has been told."""
+        return self.estimate.counts.copy()
+
+    @property
+    def theta(self) -> FloatArray:
+        """The estimate of θ, the shortest one if the arms do not span the space."""
+        solution = np.linalg.lstsq(self.problem.arms, self.estimate.means, rcond=None)[0]
+        return np.asarray(solution, dtype=np.float64)
+
+    def ask(self) -> int:
+        """Return the arm to pull next. Asking changes nothing; only `tell` does."""
+        self._refuse_if_done()
+        return self._pick(self.estimate)
+
+    def ask_many(self, n: int, *, pending: Iterable[int] = ()) -> list[int]:
+        """Return `n` arms to pull side by side.
+
+        pending: arms pulled but not told yet. They, and the arms chosen on the way to `n`, count
+        in the design when choosing, so that workers get different arms where that helps; they
+        never count in the estimate or in the decision to stop.
+        """
+        self._refuse_if_done()
+        n = checked_whole("n", n, least=1)
+        imagined = self.estimate.copy()
+        imagined.pretend_many(
+            [self.problem.check_pull(arm) for arm in _several("pending", pending)]
+        )
+        chosen: list[int] = []
+        while len(chosen) < n:
+            chosen.append(self._pick(imagined))
+            imagined.pretend(chosen[-1])
+        return chosen
+
+    def tell(self, arm: int, reward: float) -> None:
+        """Learn that pulling `arm` paid `reward`."""
+        index, value = self.problem.check_pull(arm), checked_reward(reward)
+        self._allow(index)
+        self._update(index, value)
+
+    def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
+        """Learn several rewards, in order; if any is refused, none is recorded."""
+        indices = [self.problem.check_pull(arm) for arm in _several("arms", arms)]
+        values = [checked_reward(reward) for reward in _several("rewards", rewards)]
+        if len(indices) != len(values):
+            raise InvalidArgument(
+                f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
+                "rewards. Nothing was recorded."
+            )
+        before = copy.deepcopy(self.__dict__)
+        try:
+            for index, value in zip(indices, values, strict=True):
+                self._allow(index)
+                self._update(index, value)
+        except LingapeError:
+            self.__dict__.update(before)
+            raise
+
+    def recommend(self) -> int:
+        """Return the arm that won, or the best-looking one while not `done`."""
+        return self.top()[0]
+
+    def top(self) -> list[int]:
+        """Return the m arms that won, or the best-looking ones while not `done`, best first."""
+        return self._looks_best() if self._verdict is None else list(self._verdict.arms)
+
+    def _looks_best(self) -> list[int]:
+        """Return m answers, best averages first, then those that were not pulled."""
+        counts = self.estimate.counts
+        averages = np.where(counts > 0, self.estimate.sums / np.maximum(counts, 1), -1e300)
+        order = np.argsort(-np.where(self.problem.can_answer, averages, -np.inf), kind="stable")
+        return [int(arm) for arm in order[: self.m]]
+
+    def certificate(self) -> Certificate:
+        """Return what is proven now; once done, the proof that ended exploration."""
+        return self._verdict or self._certified(self._proven(), settled=False)
+
+    def _proven(self) -> float:
+        """Return how much better than the answer another arm can be."""
+        return np.inf
+
+    def _certified(self, margin: float, *, settled: bool) -> Certificate:
+        """Return what follows if other arms are at most `margin` better than the answer."""
+        return self._certificate(self.top(), margin, int(self.counts.sum()), settled)
+
+    def _certificate(
+        self, arms: Sequence[int], margin: float, pulls: int, settled: bool
+    ) -> Certificate:
+        problem = self.problem
+        return Certificate(
+            arm=arms[0],
+            arms=tuple(arms),
+            name=", ".join(problem.name(arm) for arm in arms),
+            gap_bound=max(0.0, margin),
+            settled=settled,
+            epsilon=problem.epsilon,
+            delta=problem.delta,
+            pulls=pulls,
+            bound=repr(self.bound),
+            assumptions=self._assumptions(),
+            caveat=self._caveat(),
+            noun="arm" if problem.answers is None else "answer",
+        )
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """Return what has to be true for a certificate to hold: by default, for the bound."""
+        return self.bound.assumptions(self.problem)
+
+    def _caveat(self) -> str:
+        """Return why a certificate guarantees nothing, or "" if it is proven."""
+        return self.bound.caveat(self.problem, self.estimate.ridge)
+
+    def _refuse_if_done(self) -> None:
+        if self._verdict is not None:
+            raise ExplorationOver(
+                f"There is nothing left to pull: {type(self).__name__} settled on "
+                f"{self._verdict.name} (arm {self._verdict.arm}) after {self._verdict.pulls} "
+                "pulls. Read certificate(); to ask for more, start again with a smaller epsilon "
+                "or delta."
+            )
+
+
+def adaptive_only(explorer: Conversation, bound: Any) -> None:
+    """Raise unless `bound` holds when past rewards choose the next arm."""
+    if not getattr(bound, "adaptive", True):
+        raise InvalidBound(
+            f"{type(explorer).__name__} lets past rewards choose the next arm, but "
+            f"{type(bound).__name__}() holds only for pulls fixed in advance. Pass Mixture() or "
+            "SelfNormalized(), or fix the pulls."
+        )
+
+
+def checked_m(m: Any, problem: Problem) -> int:
+    """Return the number of arms to find, or raise."""
+    most = int(problem.can_answer.sum()) - 1
+    return checked_whole("m", m, least=1, most=most, advice="Fewer than there are answers.")
+
+
+def checked_reward(reward: Any) -> float:
+    """Return the reward as a float, or raise InvalidReward."""
+    value = as_float(reward)
+    if not abs(value) <= LARGEST:
+        raise InvalidReward(
+            f"A reward must be a finite number, at most {LARGEST:g} in size; got {reward!r}. "
+            "Leave out trials that gave no result (if that does not depend on how they went). "
+            "Nothing was recorded."
+        )
+    return value
+
+
+def _several(name: str, values: Any) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise InvalidArgument(
+            f"{name} must be a sequence; got {values!r}. Nothing was recorded."
+        ) from None

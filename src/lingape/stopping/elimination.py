@@ -1,0 +1,82 @@
+"""Count a rival that the leader has once beaten as beaten (Tirinzoni and Degenne 2022)."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contests.base import Contest, Contests, Unasked
+from ..kernels.stage import Stage
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .base import near, refine
+
+if TYPE_CHECKING:
+    from ..kernels.stopping.elimination import EliminationKernel
+
+MOST = 4_000  # arms, of which the kernel keeps track in pairs
+
+
+class Eliminating:
+    """Drop the rivals that the leader beats, for good, and stop if none is left.
+
+    All intervals hold at all times together, so that a rival that the leader once beat is beaten.
+
+    sample: whether beaten rivals are not asked about any more, either.
+    """
+
+    def __init__(self, problem: Problem, *, sample: bool) -> None:
+        self.problem, self.sample = problem, sample
+        self.dropped: dict[int, dict[int, float]] = {}  # leader → rivals beaten → margin then
+
+    @property
+    def unasked(self) -> Unasked:
+        return self.dropped if self.sample else {}
+
+    def judge(
+        self, contests: Contests, estimate: LeastSquares, contest: Contest
+    ) -> tuple[Contest, bool]:
+        leader = contest.leader
+        margins, _ = contests.margins(estimate, leader)
+        rivals, dropped = np.flatnonzero(margins > -np.inf), self.dropped.setdefault(leader, {})
+        beaten, refined = rivals[margins[rivals] <= self.problem.epsilon], False
+        dropped |= {k: float(margins[k]) for k in beaten.tolist() if k not in dropped}
+        if len(dropped) < len(rivals):
+            margins[list(dropped)] = -np.inf
+            if refined := refine(contests, estimate, leader, margins):
+                dropped |= {k: float(margins[k]) for k in rivals.tolist() if k not in dropped}
+        if len(dropped) < len(rivals):
+            return contests.closest(estimate, self.unasked) if self.sample else contest, False
+        closest = contests.closest(estimate, self.unasked).rival
+        rival = int(margins.argmax()) if refined else closest
+        return Contest(leader, rival, max(dropped.values(), default=0.0)), True
+
+    def kept(self) -> Any:
+        return [
+            [leader, rival, margin]
+            for leader, rivals in self.dropped.items()
+            for rival, margin in rivals.items()
+        ]
+
+    def restore(self, kept: Any, problem: Problem) -> None:
+        for leader, rival, margin in kept:
+            pair = problem.check_arm(leader), problem.check_arm(rival)
+            self.dropped.setdefault(pair[0], {})[pair[1]] = float(margin)
+
+    def kernel(self, stage: Stage) -> "EliminationKernel | None":
+        from ..kernels.stopping.elimination import EliminationKernel
+
+        count = len(self.problem)
+        if count > MOST:
+            return None
+        dropped = np.full((count, count), np.inf)
+        for leader, rivals in self.dropped.items():
+            for rival, margin in rivals.items():
+                dropped[leader, rival] = margin
+        return EliminationKernel(self.problem.epsilon, near(stage.bound), self.sample, dropped)
+
+    def adopt(self, kernel: "EliminationKernel") -> None:
+        """Take over what a compiled run has dropped."""
+        self.dropped.clear()
+        for leader, rival in np.argwhere(np.isfinite(kernel.dropped)).tolist():
+            margin = float(kernel.dropped[leader, rival])
+            self.dropped.setdefault(leader, {})[rival] = margin

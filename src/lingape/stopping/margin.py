@@ -1,0 +1,64 @@
+"""Stop when no rival can be more than ε better than the leader: B(t) ≤ ε, Algorithm 1."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contests.base import Contest, Contests, Unasked
+from ..kernels.stage import Stage
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from .base import near, refine
+
+if TYPE_CHECKING:
+    from ..kernels.stopping.margin import MarginKernel
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """Stop when B(t) ≤ ε."""
+
+    problem: Problem
+
+    @property
+    def unasked(self) -> Unasked:
+        return {}
+
+    def judge(
+        self, contests: Contests, estimate: LeastSquares, contest: Contest
+    ) -> tuple[Contest, bool]:
+        epsilon = self.problem.epsilon
+        if contest.margin <= epsilon and not estimate.fresh:
+            estimate.rebuild()  # before the final decision
+            contest = contests.closest(estimate, {})
+        if contest.margin > epsilon:
+            contest = self._refined(contests, estimate, contest)
+        return contest, contest.margin <= epsilon
+
+    def _refined(self, contests: Contests, estimate: LeastSquares, contest: Contest) -> Contest:
+        """Return the closest contest by refined widths if these settle it, or `contest`."""
+        if not near(contests.bound) or not estimate.fresh:
+            return contest
+        leaders, found = contests.leaders(estimate, contest), None
+        for leader in leaders:
+            margins, _ = contests.margins(estimate, leader)
+            margins[leaders] = -np.inf
+            if not refine(contests, estimate, leader, margins):
+                return contest
+            rival = int(margins.argmax())
+            if found is None or margins[rival] > found.margin:
+                found = Contest(leader, rival, float(margins[rival]))
+        return found or contest
+
+    def kept(self) -> Any:
+        return []
+
+    def restore(self, kept: Any, problem: Problem) -> None:
+        if kept != []:
+            raise ValueError("nothing should have been dropped")
+
+    def kernel(self, stage: Stage) -> "MarginKernel":
+        from ..kernels.stopping.margin import MarginKernel
+
+        return MarginKernel(self.problem.epsilon, near(stage.bound))

@@ -1,0 +1,63 @@
+"""Never stop early, and remember when the leader was surest: for a fixed budget of pulls."""
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..contests.base import Contest, Contests, Unasked
+from ..kernels.stage import Stage
+from ..least_squares import LeastSquares
+from ..problem import Problem
+from ..ties import LEADER
+
+if TYPE_CHECKING:
+    from ..kernels.stopping.surest import SurestKernel
+
+
+class Moment(NamedTuple):
+    """The time at which the leader was surest so far."""
+
+    arm: int  # who led then
+    margin: float  # B(t) then, the least so far
+
+
+class Surest:
+    """Keep the moment at which B(t) was least."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.moment: Moment | None = None
+
+    @property
+    def unasked(self) -> Unasked:
+        return {}
+
+    def judge(
+        self, contests: Contests, estimate: LeastSquares, contest: Contest
+    ) -> tuple[Contest, bool]:
+        slack = LEADER * (self.problem.noise_scale + abs(contest.margin))
+        if self.moment is None or contest.margin < self.moment.margin - slack:
+            self.moment = Moment(contest.leader, contest.margin)
+        return contest, False
+
+    def kept(self) -> Any:
+        return None if self.moment is None else self.moment._asdict()
+
+    def restore(self, kept: Any, problem: Problem) -> None:
+        if kept is not None:
+            margin = float(kept["margin"])
+            if not math.isfinite(margin):
+                raise ValueError(f"the least margin must be finite; got {margin}")
+            self.moment = Moment(problem.check_arm(kept["arm"]), margin)
+
+    def kernel(self, stage: Stage) -> "SurestKernel":
+        from ..kernels.stopping.surest import SurestKernel
+
+        arm, margin = self.moment or Moment(0, math.inf)
+        return SurestKernel(np.array([arm]), np.array([margin]))
+
+    def adopt(self, kernel: "SurestKernel") -> None:
+        """Take over the moment of a compiled run."""
+        least = float(kernel.least[0])
+        self.moment = Moment(int(kernel.leader[0]), least) if math.isfinite(least) else None
