@@ -82,6 +82,7 @@ def advance(
         rebuild(arena, book, bound, pull)
     status, pulls, growth = -1, clock[PULLS], gauge[GROWTH]
     while status < 0:
+        clock[TICK] += 1  # rows used from now on are not replaced before the next round
         leader, rival, margin, factor = closest(
             contest, arena, book, bound, stopping, pulls, growth
         )
@@ -107,7 +108,6 @@ def advance(
             if glided:
                 pulls += glided
             else:
-                clock[TICK] += 1
                 arm = leader  # if all arms are the same arm
                 if twins[leader] != twins[rival]:
                     arm = choose(pull, arena, book, bound, leader, rival, pulls)
