@@ -109,7 +109,7 @@ class TestPlan:
         result = lingape("plan", "arms.csv", "--gap", 0.3, "--draws", 6)
         assert result.exit_code == 0, result.output
         assert "If the best arm leads by 0.3" in result.output
-        assert "lingape(bound=self-normalized)" in result.output
+        assert "lingape(bound=self_normalized)" in result.output
         assert (here / "arms.plan.png").exists()
 
     def test_prior_as_json(self, here):
@@ -231,7 +231,7 @@ class TestReproduce:
         (["plan", "arms.csv", "--prior-scale", -1], "--prior-scale must be a number above 0"),
         (["complexity", "arms.csv", "--theta", "1,0,0", "--ridge", 0], "--ridge (λ) must be"),
         (["find", "arms.csv", "--binary", "--reward-cmd", "{arm}", "--timeout", 0], "--timeout"),
-        (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self-normalized or"),
+        (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self_normalized or"),
         (["compare", "-e", "lingape(q=1)"], "there is no setting 'q'"),
         (["compare", "-e", "gse"], "it needs 'budget'"),
         (["compare", "-e", "lingape(delta=1, max_pulls=3)"], "'lingape(delta=1, max_pulls=3)'"),
@@ -240,7 +240,7 @@ class TestReproduce:
         (["live", "new", "URL", "a", "arms.csv", "--binary", "--seed", -1], "--seed must be"),
         (
             ["live", "new", "URL", "a", "arms.csv", "--binary"]
-            + ["--explorer", "lingape(bound=self-normalized)"],
+            + ["--explorer", "lingape(bound=self_normalized)"],
             "pass --norm-bound (S) with the problem. bound=mixture needs none",
         ),
         (["live", "ask", "URL", "ads", "--ttl", "soon"], "never for no deadline"),
@@ -262,7 +262,7 @@ def test_messages_speak_of_options(here, words, says):
 
 def test_a_bound_on_theta_for_an_experiment(here):
     words = ["live", "new", "sqlite:///run.db", "ads", "arms.csv", "--binary"]
-    words += ["--explorer", "lingape(bound=self-normalized)", "--norm-bound", 2]
+    words += ["--explorer", "lingape(bound=self_normalized)", "--norm-bound", 2]
     assert lingape(*words).exit_code == 0
 
 

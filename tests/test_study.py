@@ -105,7 +105,7 @@ def test_settings_reach_problem_and_world():
 
 def test_summary():
     study = Study(
-        {"tight": LinGapE, "loose": "lingape(bound=self-normalized)"}, [canonical(3, 0.8)]
+        {"tight": LinGapE, "loose": "lingape(bound=self_normalized)"}, [canonical(3, 0.8)]
     )
     results = study.run(jobs=1)
     tight, loose = results.summary()
@@ -278,7 +278,7 @@ from dask.distributed import Client, LocalCluster
 from lingape import Study
 
 def main():
-    study = Study(["lingape", "xy-static"], ["soare(3, 0.3)"], seeds=4)
+    study = Study(["lingape", "xy_static"], ["soare(3, 0.3)"], seeds=4)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         with Client(cluster) as client, joblib.parallel_config(backend="dask"):
             rows = study.run().rows
@@ -404,13 +404,13 @@ def test_an_error_says_which_run_it_was():
 
 class TestSpecs:
     def test_parts_are_made(self):
-        recipe = Recipe.read("lingape(bound=self-normalized(comparisons=K^2), pull=tracking)")
+        recipe = Recipe.read("lingape(bound=self_normalized(comparisons='K^2'), pull=tracking)")
         where = canonical(3, 0.5)
         explorer = recipe(where.problem(), where.theta)
         assert explorer.bound == SelfNormalized(comparisons="K^2")
         assert isinstance(explorer.pull, Tracking)
         assert isinstance(Recipe.read("lingape")(where.problem(), where.theta).bound, Mixture)
-        assert Recipe.read("xy-oracle")(where.problem(), where.theta).theta_given[0] == 0.5
+        assert Recipe.read("xy_oracle")(where.problem(), where.theta).theta_given[0] == 0.5
 
     def test_instances_are_made(self):
         assert np.array_equal(instance("sphere(20, d=3, seed=4)").arms, sphere(20, 3, 4).arms)
@@ -424,17 +424,31 @@ class TestSpecs:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("lingape(", "not closed"),
-            ("lingape(bound", "not closed"),
+            ("lingape(", "never closed"),
+            ("lingape(bound", "never closed"),
             ("lingape(3)", "have names"),
             ("lingape(size=3)", "Its settings are bound, pull, ridge"),
             ("lingape(bound=rope)", "No part is called 'rope'"),
-            ("lingape(ridge=1 2)", "comma is missing"),
-            ("lingape(ridge=1, ridge=2)", "given twice"),
-            ("lingape) x", "after its end"),
-            ("", "missing"),
+            ("lingape(ridge=1 2)", "forgot a comma"),
+            ("lingape(ridge=1, ridge=2)", "ridge is given twice"),
+            ("lingape(**x)", r"it has \*\*"),
+            ("lingape(*x)", r"\*x is not a number"),
+            ("lingape) x", "unmatched"),
+            ("", "invalid syntax"),
             ("3", "no name"),
-            ('lingape("', "not closed"),
+            ('lingape("', "unterminated"),
+            ("lingape('\\d')", "backslash"),
+            ("lingape(\0)", "null bytes"),
+            ("(" * 999, "parenthes"),
+            ("lingape(" * 999, "more than 1,000 characters"),
+            ("-" * 999 + "1", "is not a number"),
+            ("xy-static", "names have no hyphens: write xy_static"),
+            ("lin-game-c(bound=mixture)", "write lin_game_c"),
+            ("lingape(bound=self-normalized(comparisons='K'))", "write self_normalized"),
+            ("lingape(bound=self_normalized(comparisons=K^2))", "in quotes: 'K\\^2'"),
+            ("lingape(m=1+1)", r"1\+1 is not a number"),
+            ("lingape(m=1j)", "1j is not a number"),
+            ("a.b()", "is not a number"),
         ],
     )
     def test_mistakes(self, text, words):
@@ -471,7 +485,7 @@ class TestFiles:
             ('explorers = ["lingape"]\ninstances = 5', "arms with a theta"),
             ('explorers = "lingape"\ninstances = {arms = "a", theta = "12"}', "with a theta"),
             ('explorers = "lingape"\ninstances = "sphere(5, 2, -1)"', "seed must be"),
-            ('explorers = "lingape"\ninstances = "soare(100000000000)"', "below 1,000,000"),
+            ('explorers = "lingape"\ninstances = "soare(100000000000)"', "to 999,999"),
         ],
     )
     def test_mistakes(self, tmp_path, text, words):

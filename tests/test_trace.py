@@ -28,7 +28,7 @@ def fresh(explorer=LinGapE, instance=EASY, **settings):
 @pytest.mark.parametrize("name", EXPLORERS)
 @pytest.mark.parametrize("lane", ["auto", "plain"])
 def test_moments_follow_the_run(name, lane):
-    parts = {"theta": EASY.theta} if name == "xy-oracle" else {}
+    parts = {"theta": EASY.theta} if name == "xy_oracle" else {}
     explorer = EXPLORERS[name](EASY.problem(), **parts)
     seen = trace(explorer, EASY.gaussian(), seed=1, lane=lane)
     assert seen.problem is explorer.problem

@@ -28,11 +28,11 @@ CHAMPION = "lingape"
 VARIANTS = (
     "lingape(pull=tracking)",
     "lingape(elimination=sample)",
-    "lingape(bound=self-normalized)",
+    "lingape(bound=self_normalized)",
     "lingape(bound=stylised)",
-    "lin-game(bound=self-normalized)",
-    "lazy-track-and-stop(bound=jedra-proutiere)",
-    "xy-static(bound=mixture)",
+    "lin_game(bound=self_normalized)",
+    "lazy_track_and_stop(bound=jedra_proutiere)",
+    "xy_static(bound=mixture)",
 )
 # The paper's settings, random and sparse arms, items that cannot be pulled, near ties and ties.
 HARD = (
@@ -56,7 +56,7 @@ BUDGETS = (
 )
 COLUMNS = ("explorer", "instance", "runs", "unfinished", "mean", "standard_error", "errors")
 # Yardsticks that are told θ, and rules without a proof, do not compete.
-NOT_COMPETING = ("xy-oracle", "lingape(bound=stylised)")
+NOT_COMPETING = ("xy_oracle", "lingape(bound=stylised)")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Board:
             f"Every explorer on the same instances with the same noise: {o.seeds} runs each, "
             f"δ = 0.05, ε = 0, limit {o.max_pulls:,} pulls. An explorer has its default settings, "
             "with the stopping bound `Mixture` where it leaves that open, so that these compete "
-            "on what they pull alone; variants are named. `xy-oracle` is told θ and `stylised` "
+            "on what they pull alone; variants are named. `xy_oracle` is told θ and `stylised` "
             "has no proof: they do not compete.",
             "",
             "![Samples until settled](leaderboard.png)",

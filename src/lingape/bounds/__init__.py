@@ -11,11 +11,11 @@ from .worst_case import WorstCase
 
 BOUNDS: dict[str, type[Bound]] = {
     "mixture": Mixture,
-    "self-normalized": SelfNormalized,
-    "worst-case": WorstCase,
-    "fixed-design": FixedDesign,
+    "self_normalized": SelfNormalized,
+    "worst_case": WorstCase,
+    "fixed_design": FixedDesign,
     "unstructured": Unstructured,
-    "jedra-proutiere": JedraProutiere,
+    "jedra_proutiere": JedraProutiere,
     "stylised": Stylised,
 }
 

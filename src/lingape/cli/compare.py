@@ -28,9 +28,9 @@ plot = click.option(
     "--explorer",
     "explorers",
     multiple=True,
-    default=("lingape", "lingape(bound=self-normalized)", "xy-static"),
+    default=("lingape", "lingape(bound=self_normalized)", "xy_static"),
     show_default=True,
-    help="An explorer, such as 'xy-static(design=greedy)'. May be repeated.",
+    help="An explorer, such as 'xy_static(design=greedy)'. May be repeated.",
 )
 @click.option(
     "-i",
@@ -122,7 +122,7 @@ def simulate(
     seeds = 20
     max_pulls = 1_000_000
     world = "gaussian"
-    explorers = ["lingape", "xy-static(design=greedy)"]
+    explorers = ["lingape", "xy_static(design=greedy)"]
     instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0.5, 0]}]
     [problem]
     delta = 0.05

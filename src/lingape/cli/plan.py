@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     "--explorer",
     "explorers",
     multiple=True,
-    default=("lingape", "lingape(bound=self-normalized)", "xy-static", "uniform"),
+    default=("lingape", "lingape(bound=self_normalized)", "xy_static", "uniform"),
     show_default=True,
-    help="An explorer, such as 'lingape(bound=worst-case)'. May be repeated.",
+    help="An explorer, such as 'lingape(bound=worst_case)'. May be repeated.",
 )
 @click.option(
     "--draws",

@@ -38,7 +38,7 @@ class Study:
 
     explorers: by label, or a list of them. Each is a class such as LinGapE, a function that
         takes a problem (and `theta`, if it is a yardstick) and returns an explorer, or a text
-        such as "xy-static(design=greedy)".
+        such as "xy_static(design=greedy)".
     instances: Instances, or texts such as "soare(5, 0.1)".
     seeds: how many, or which.
     world: what pays: "gaussian", with standard deviation R, or "signed" for ±1.
