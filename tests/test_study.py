@@ -16,9 +16,7 @@ from lingape import (
     FixedDesign,
     LinGapE,
     Mixture,
-    SelfNormalized,
     Study,
-    Tracking,
     XYOracle,
     XYStatic,
     canonical,
@@ -26,7 +24,6 @@ from lingape import (
     run,
     soare,
     soare_tied,
-    sphere,
 )
 from lingape.complexity import characteristic_time
 from lingape.errors import (
@@ -37,8 +34,7 @@ from lingape.errors import (
     LingapeError,
 )
 from lingape.rates import clopper_pearson
-from lingape.specs import Recipe, instance, parse
-from lingape.study import Row, read_instance, read_study
+from lingape.study import Row, read_study
 from lingape.study.clock import Clock
 
 SMALL = {
@@ -402,60 +398,6 @@ def test_an_error_says_which_run_it_was():
     assert caught.value.__notes__ == ["This was 'odd' on 'soare(3, 0.3)' with seed 0."]
 
 
-class TestSpecs:
-    def test_parts_are_made(self):
-        recipe = Recipe.read("lingape(bound=self_normalized(comparisons='K^2'), pull=tracking)")
-        where = canonical(3, 0.5)
-        explorer = recipe(where.problem(), where.theta)
-        assert explorer.bound == SelfNormalized(comparisons="K^2")
-        assert isinstance(explorer.pull, Tracking)
-        assert isinstance(Recipe.read("lingape")(where.problem(), where.theta).bound, Mixture)
-        assert Recipe.read("xy_oracle")(where.problem(), where.theta).theta_given[0] == 0.5
-
-    def test_instances_are_made(self):
-        assert np.array_equal(instance("sphere(20, d=3, seed=4)").arms, sphere(20, 3, 4).arms)
-        assert instance("outsider").name == "outsider"
-
-    def test_values(self):
-        call = parse('f(1, 2.5, true, "a, b", word, g(x=-1e3))')
-        assert call.positional[:5] == [1, 2.5, True, "a, b", "word"]
-        assert call.positional[5].settings == {"x": -1000.0}
-
-    @pytest.mark.parametrize(
-        ("text", "words"),
-        [
-            ("lingape(", "never closed"),
-            ("lingape(bound", "never closed"),
-            ("lingape(3)", "have names"),
-            ("lingape(size=3)", "Its settings are bound, pull, ridge"),
-            ("lingape(bound=rope)", "No part is called 'rope'"),
-            ("lingape(ridge=1 2)", "forgot a comma"),
-            ("lingape(ridge=1, ridge=2)", "ridge is given twice"),
-            ("lingape(**x)", r"it has \*\*"),
-            ("lingape(*x)", r"\*x is not a number"),
-            ("lingape) x", "unmatched"),
-            ("", "invalid syntax"),
-            ("3", "no name"),
-            ('lingape("', "unterminated"),
-            ("lingape('\\d')", "backslash"),
-            ("lingape(\0)", "null bytes"),
-            ("(" * 999, "parenthes"),
-            ("lingape(" * 999, "more than 1,000 characters"),
-            ("-" * 999 + "1", "is not a number"),
-            ("xy-static", "names have no hyphens: write xy_static"),
-            ("lin-game-c(bound=mixture)", "write lin_game_c"),
-            ("lingape(bound=self-normalized(comparisons='K'))", "write self_normalized"),
-            ("lingape(bound=self_normalized(comparisons=K^2))", "in quotes: 'K\\^2'"),
-            ("lingape(m=1+1)", r"1\+1 is not a number"),
-            ("lingape(m=1j)", "1j is not a number"),
-            ("a.b()", "is not a number"),
-        ],
-    )
-    def test_mistakes(self, text, words):
-        with pytest.raises(InvalidArgument, match=words):
-            Recipe.read(text)
-
-
 class TestFiles:
     def test_a_study_from_a_file(self, tmp_path):
         (tmp_path / "arms.csv").write_text("red,1,0\nblue,0,1\n")
@@ -493,62 +435,6 @@ class TestFiles:
         path.write_text(text)
         with pytest.raises(LingapeError, match=words):
             read_study(path)
-
-    def test_all_kinds_of_tables_give_the_same_arms(self, tmp_path):
-        polars = pytest.importorskip("polars")
-        arms = soare(3, 0.3).arms
-        np.save(tmp_path / "arms.npy", arms)
-        np.savetxt(tmp_path / "arms.csv", arms, delimiter=",", fmt="%.17g")
-        polars.DataFrame(arms).write_parquet(tmp_path / "arms.parquet")
-        for name in ("arms.npy", "arms.csv", "arms.parquet"):
-            assert np.array_equal(read_instance(tmp_path / name, [2, 0, 0]).arms, arms)
-
-    def test_names_in_parquet(self, tmp_path):
-        from lingape.tables import read_arms
-
-        polars = pytest.importorskip("polars")
-        path = tmp_path / "arms.parquet"
-        polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2], "y": [0.5, None]}).write_parquet(
-            path
-        )
-        with pytest.raises(InvalidProblem, match="row 2 has None"):
-            read_arms(path)
-        polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2]}).write_parquet(path)
-        assert read_arms(path) == (["red", "blue"], [[1.0], [2.0]])
-        (tmp_path / "arms.csv").write_text("id,x\n17,1\n18,2\n")
-        assert read_arms(tmp_path / "arms.csv") == (["17", "18"], [[1.0], [2.0]])
-
-    @pytest.mark.parametrize("name", ["arms.npy", "arms.parquet", "arms.csv"])
-    def test_garbage(self, tmp_path, name):
-        from lingape.tables import read_arms
-
-        path = tmp_path / name
-        path.write_bytes(b"\xff\xfe\x00garbage")
-        with pytest.raises(InvalidProblem, match=r"cannot be read as"):
-            read_arms(path)
-
-    def test_arrays_of_another_shape(self, tmp_path):
-        from lingape.tables import read_arms
-
-        np.save(tmp_path / "arms.npy", np.arange(3))
-        with pytest.raises(InvalidProblem, match=r"shape \(3,\)"):
-            read_arms(tmp_path / "arms.npy")
-
-
-@pytest.mark.parametrize(("errors", "runs"), [(0, 10), (3, 10), (10, 10), (7, 2000), (1, 1)])
-def test_clopper_pearson_against_scipy(errors, runs):
-    from scipy.stats import binomtest
-
-    expected = binomtest(errors, runs).proportion_ci(0.95, method="exact")
-    assert clopper_pearson(errors, runs) == pytest.approx(tuple(expected), abs=1e-9)
-
-
-@pytest.mark.parametrize("arguments", [(-1, 10), (11, 10), (0, 0)])
-def test_rates_of_nothing(arguments):
-    with pytest.raises(InvalidArgument, match="errors"):
-        clopper_pearson(*arguments)
-    with pytest.raises(InvalidArgument, match="confidence"):
-        clopper_pearson(1, 10, confidence=1.0)
 
 
 def test_the_example_in_the_help_is_a_study(tmp_path):
