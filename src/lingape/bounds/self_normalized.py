@@ -15,6 +15,7 @@ from .base import (
     checked_comparisons,
     comparison_count,
     noise_assumption,
+    norm_assumption,
     norm_bound_of,
     ridge_of,
 )
@@ -56,6 +57,6 @@ class SelfNormalized(AdaptiveBound):
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
             noise_assumption(problem),
-            f"‖θ‖ is at most {problem.norm_bound:g}.",
+            norm_assumption(problem),
             TELLING_ASSUMPTION,
         )

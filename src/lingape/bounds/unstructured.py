@@ -9,7 +9,7 @@ from ..arrays import FloatArray
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge
+from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, stated
 
 LARGEST_K = 4_000  # the estimate keeps a K × K matrix
 
@@ -51,7 +51,11 @@ class Unstructured(AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            "A pull of an arm pays that arm's mean plus noise that, given all rewards told before "
-            f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            stated(
+                "An arm's average reward does not change, and rewards scatter around it by "
+                f"chance, on a scale of at most {problem.noise_scale:g}.",
+                "a pull of an arm pays that arm's mean plus noise that, given all rewards told "
+                f"before it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            ),
             TELLING_ASSUMPTION,
         )
