@@ -205,16 +205,16 @@ def test_refinement_is_the_same_in_both_lanes(elimination):
     for seed in range(12):
         pulls = {}
         for bound in (Mixture(), Mixture(refined=True)):
-            plain, fast = (
+            plain, compiled = (
                 LinGapE(instance.problem(), bound=bound, elimination=elimination) for _ in range(2)
             )
-            for explorer, lane in ((plain, "plain"), (fast, "compiled")):
+            for explorer, lane in ((plain, "plain"), (compiled, "compiled")):
                 run(explorer, instance.gaussian(), seed=seed, lane=lane)
-            assert plain.counts.tolist() == fast.counts.tolist()
-            assert plain.contest[:2] == fast.contest[:2]
-            assert plain.contest.margin == pytest.approx(fast.contest.margin, rel=1e-6)
+            assert plain.counts.tolist() == compiled.counts.tolist()
+            assert plain.contest[:2] == compiled.contest[:2]
+            assert plain.contest.margin == pytest.approx(compiled.contest.margin, rel=1e-6)
             for leader, rivals in plain._dropped.items():
-                assert rivals == pytest.approx(fast._dropped.get(leader, {}), rel=1e-6)
+                assert rivals == pytest.approx(compiled._dropped.get(leader, {}), rel=1e-6)
             pulls[bound.refined] = plain.counts.sum()
         earlier += pulls[True] < pulls[False]
     assert earlier

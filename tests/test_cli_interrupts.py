@@ -69,7 +69,7 @@ def test_demo_interrupted(monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lingape.paper.demo.play", interrupt)
+    monkeypatch.setattr("lingape.paper.demo.play_demo", interrupt)
     result = lingape("demo")
     assert result.exit_code == 130
     assert result.stderr.strip() == "Stopped."

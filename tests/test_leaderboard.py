@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from lingape import BUDGET_EXPLORERS, EXPLORERS, Study
 from lingape.cli import main
-from lingape.leaderboard import Board, Options
-from lingape.study import Summary
+from lingape.leaderboard import Board, BoardOptions
+from lingape.study import Cell
 from lingape.testing import errors_allowed
 
 
@@ -42,13 +42,11 @@ def test_a_short_one(tmp_path):
 
 
 def cell(explorer, instance, mean, error=1.0, unfinished=0):
-    return Summary(
-        explorer, instance, 10, unfinished, mean, error, 0, 0.0, 0.0, 0.3, 50.0, mean / 50
-    )
+    return Cell(explorer, instance, 10, unfinished, mean, error, 0, 0.0, 0.0, 0.3, 50.0, mean / 50)
 
 
 def board(*cells):
-    return Board(Options(), list(cells), [], [], {})
+    return Board(BoardOptions(), list(cells), [], [], {})
 
 
 def test_it_says_where_lingape_loses():

@@ -25,7 +25,7 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, MissingExtra
-from lingape.trace import Moment, Trace, trace
+from lingape.trace import Trace, TracePoint, trace
 
 pytest.importorskip("matplotlib")
 from matplotlib import rcParams  # noqa: E402
@@ -214,11 +214,11 @@ class TestMargin:
         figure = plots.margin(seen)
         axes, strip = figure.axes
         curve, end, epsilon = axes.lines
-        assert list(curve.get_xdata()) == [m.pulls for m in seen.moments]
-        assert list(curve.get_ydata()) == [m.margin for m in seen.moments]
+        assert list(curve.get_xdata()) == [m.pulls for m in seen.points]
+        assert list(curve.get_ydata()) == [m.margin for m in seen.points]
         assert (end.get_xdata()[0], end.get_ydata()[0]) == (
             seen.result.pulls,
-            seen.moments[-1].margin,
+            seen.points[-1].margin,
         )
         assert list(epsilon.get_ydata()) == [0.1, 0.1]
         assert axes.get_xscale() == strip.get_xscale() == "log"
@@ -235,14 +235,14 @@ class TestMargin:
             for bars in strip.collections
             for path in bars.get_paths()
         )
-        assert spans[0][0] == seen.moments[0].pulls
-        assert spans[-1][1] == seen.moments[-1].pulls
+        assert spans[0][0] == seen.points[0].pulls
+        assert spans[-1][1] == seen.points[-1].pulls
         for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
             assert start == pytest.approx(end)
 
     def test_rows_are_the_contests_and_the_rest_are_others(self):
-        moments = [Moment(2**k, 0, 1 + k % 9, 1.0 / (k + 1)) for k in range(18)]
-        moments += [Moment(2 ** (18 + k), 3, 0, 0.01) for k in range(3)]
+        moments = [TracePoint(2**k, 0, 1 + k % 9, 1.0 / (k + 1)) for k in range(18)]
+        moments += [TracePoint(2 ** (18 + k), 3, 0, 0.01) for k in range(3)]
         result = run(LinGapE(EASY.problem()), EASY.gaussian(), max_pulls=20)
         problem = sphere(12, 4).problem()
         figure = plots.margin(Trace(problem, tuple(moments), result))
@@ -256,7 +256,7 @@ class TestMargin:
 
     def test_a_single_moment(self):
         seen = trace(LinGapE(EASY.problem()), EASY.gaussian(), max_pulls=3)
-        assert len(seen.moments) == 1
+        assert len(seen.points) == 1
         plots.margin(seen).draw_without_rendering()
 
     def test_no_contest_no_plot(self):
@@ -430,7 +430,7 @@ def test_the_style_of_others_is_neither_used_nor_changed(tmp_path):
     [(0, "0"), (1, "1"), (20_000, "20,000"), (1e6, "10⁶"), (5e6, "5·10⁶"), (0.5, "")],
 )
 def test_counts_in_words(value, text):
-    assert style.counted(value) == text
+    assert style.count_label(value) == text
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_counts_in_words(value, text):
     [(0, "0"), (-2, "−2"), (0.25, "0.25"), (0.001, "0.001"), (3e-4, "3·10⁻⁴"), (1e-7, "10⁻⁷")],
 )
 def test_margins_in_words(value, text):
-    assert style.signed(value) == text
+    assert style.signed_label(value) == text
 
 
 def test_dollars_are_no_formulas(tmp_path):

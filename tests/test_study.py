@@ -235,8 +235,8 @@ class TestFile:
         path = tmp_path / "rows.jsonl"
         study = Study(**SMALL)
 
-        def stop(tally):
-            if tally.done == 5:
+        def stop(pace):
+            if pace.done == 5:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):

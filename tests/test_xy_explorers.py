@@ -239,12 +239,12 @@ def test_bounds_of_the_wrong_kind():
 def test_greedy_designs_play_the_same_in_both_lanes(adaptive):
     instance = sphere(25, 4, seed=3)  # more arms than the compiled loop keeps rows for elsewhere
     make = XYAdaptive if adaptive else XYStatic
-    plain, fast = (
+    plain, compiled = (
         run(make(instance.problem(), design="greedy"), instance.gaussian(), seed=5, lane=lane)
         for lane in ("plain", "compiled")
     )
-    assert plain.counts.tolist() == fast.counts.tolist()
-    assert (plain.arm, plain.ending) == (fast.arm, fast.ending)
+    assert plain.counts.tolist() == compiled.counts.tolist()
+    assert (plain.arm, plain.ending) == (compiled.arm, compiled.ending)
 
 
 def test_untested_pulls_never_hide_a_stop():
@@ -254,9 +254,9 @@ def test_untested_pulls_never_hide_a_stop():
         arms = rng.normal(size=(6, 3))
         world = Gaussian(arms, rng.normal(size=3), scale=1.0)
         problem = Problem(arms, epsilon=0.2 * (seed % 2))
-        plain, fast = (
+        plain, compiled = (
             run(XYStatic(problem), world, seed=seed, max_pulls=8_000, lane=lane)
             for lane in ("plain", "compiled")
         )
-        assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.ending == fast.ending
+        assert plain.counts.tolist() == compiled.counts.tolist()
+        assert plain.ending == compiled.ending

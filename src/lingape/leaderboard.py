@@ -18,7 +18,7 @@ from .explorers import BUDGET_EXPLORERS, EXPLORERS
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run
-from .study import Study, Summary, Tally
+from .study import Cell, Pace, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ NOT_COMPETING = ("xy_oracle", "lingape(bound=stylised)")
 
 
 @dataclass(frozen=True)
-class Options:
+class BoardOptions:
     """How long to compare.
 
     seeds: runs of each pair.
@@ -81,10 +81,10 @@ class Options:
 class Board:
     """What came of a comparison."""
 
-    options: Options
-    confident: list[Summary]
-    tied: list[Summary]
-    budget: list[tuple[int, Summary]]  # with the budget
+    options: BoardOptions
+    confident: list[Cell]
+    tied: list[Cell]
+    budget: list[tuple[int, Cell]]  # with the budget
     speeds: dict[str, float]  # rounds a second
     refused: list[str] = field(default_factory=list)
 
@@ -258,7 +258,7 @@ class Board:
         }
 
 
-def compare(options: Options) -> Board:
+def compare_all(options: BoardOptions) -> Board:
     """Run the comparison."""
     entries = [*EXPLORERS, *VARIANTS]
     confident, refused = _judged(
@@ -276,7 +276,7 @@ def compare(options: Options) -> Board:
         options,
         limit=options.max_pulls // 10,
     )
-    budget: list[tuple[int, Summary]] = []
+    budget: list[tuple[int, Cell]] = []
     for instance, pulls in BUDGETS[:1] if options.quick else BUDGETS:
         names = [f"{name}(budget={pulls})" for name in BUDGET_EXPLORERS]
         cells, _ = _judged(names, [instance], options, limit=pulls, seeds=10 * options.seeds)
@@ -284,7 +284,7 @@ def compare(options: Options) -> Board:
     return Board(options, confident, tied, budget, _speeds(entries, options), refused)
 
 
-def _speeds(entries: Iterable[str], options: Options) -> dict[str, float]:
+def _speeds(entries: Iterable[str], options: BoardOptions) -> dict[str, float]:
     """Return how many rounds a second each explorer plays on an instance that it cannot settle."""
     instance = soare(5, 0.1)
     problem = instance.problem(delta=1e-30)
@@ -301,14 +301,14 @@ def _speeds(entries: Iterable[str], options: Options) -> dict[str, float]:
 def _judged(
     explorers: Iterable[str],
     instances: Iterable[Instance | str],
-    options: Options,
+    options: BoardOptions,
     *,
     limit: int,
     world: str = "gaussian",
     seeds: int | None = None,
-) -> tuple[list[Summary], list[str]]:
+) -> tuple[list[Cell], list[str]]:
     """Run explorers on instances, leaving out those that an instance is not for."""
-    found: list[Summary] = []
+    found: list[Cell] = []
     refused: list[str] = []
     for item in instances:
         instance = specs.instance(item) if isinstance(item, str) else item
@@ -321,13 +321,13 @@ def _judged(
                 refused.append(f"{name} on {instance.name}: {error}")
         study = Study(able, [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world)
 
-        def progress(tally: Tally, name: str = instance.name) -> None:
+        def progress(pace: Pace, name: str = instance.name) -> None:
             if options.tell is not None:
-                options.tell(f"{name}: {tally}")
+                options.tell(f"{name}: {pace}")
 
         found += study.run(jobs=options.jobs, progress=progress).summary()
     return found, refused
 
 
-def _rate(cell: Summary) -> str:
+def _rate(cell: Cell) -> str:
     return f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"

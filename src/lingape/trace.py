@@ -12,7 +12,7 @@ from .problem import Problem
 from .runs import MAX_PULLS, Lane, Result, Seed, check_run, run
 
 
-class Moment(NamedTuple):
+class TracePoint(NamedTuple):
     """The closest contest after so many pulls."""
 
     pulls: int
@@ -30,7 +30,7 @@ class Trace:
     """
 
     problem: Problem
-    moments: tuple[Moment, ...]
+    points: tuple[TracePoint, ...]
     result: Result
 
 
@@ -53,17 +53,17 @@ def trace(
     >>> from lingape import LinGapE, canonical
     >>> instance = canonical(3, gap=1.0)
     >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain")
-    >>> seen.moments[-1].pulls == seen.result.pulls
+    >>> seen.points[-1].pulls == seen.result.pulls
     True
     """
     points = checked_whole("points", points, least=1)
     check_run(explorer, environment, max_pulls)
-    moments: list[Moment] = []
+    noted: list[TracePoint] = []
 
     def look(watched: Explorer, pulls: int) -> None:
         contest: Contest | None = getattr(watched, "contest", None)
-        if contest is not None and (not moments or moments[-1].pulls < pulls):
-            moments.append(Moment(pulls, *contest))
+        if contest is not None and (not noted or noted[-1].pulls < pulls):
+            noted.append(TracePoint(pulls, *contest))
 
     before = int(explorer.counts.sum())
     result = run(
@@ -75,7 +75,7 @@ def trace(
         progress=look,
         moments=[before + stop for stop in _stops(len(explorer.problem), max_pulls, points)],
     )
-    return Trace(explorer.problem, tuple(moments), result)
+    return Trace(explorer.problem, tuple(noted), result)
 
 
 def _stops(first: int, last: int, points: int) -> list[int]:

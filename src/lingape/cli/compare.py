@@ -152,11 +152,11 @@ def conduct(
     try:
         with live_line(STARTING, quiet=json) as show:
 
-            def progress(tally: Any) -> None:
+            def progress(pace: Any) -> None:
                 nonlocal done
-                done = tally.done
+                done = pace.done
                 if show is not None:
-                    show(str(tally))
+                    show(str(pace))
 
             results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     except KeyboardInterrupt:

@@ -35,12 +35,12 @@ def leaderboard(
     seeds: int, max_pulls: int, jobs: int, quick: bool, no_data: bool, out: str, json: bool
 ) -> None:
     """Compare all explorers on a fixed set of instances, and write a page about it."""
-    from ..leaderboard import Options, compare
+    from ..leaderboard import BoardOptions, compare_all
     from ..paper.movielens import load_movielens
 
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
     with live_line(STARTING, quiet=json) as show:
-        options = Options(
+        options = BoardOptions(
             seeds=min(10, seeds) if quick else seeds,
             max_pulls=min(100_000, max_pulls) if quick else max_pulls,
             jobs=jobs,
@@ -49,7 +49,7 @@ def leaderboard(
             tell=show,
         )
         try:
-            board = compare(options)
+            board = compare_all(options)
         except KeyboardInterrupt:
             say("Stopped; nothing was written.", err=True)
             sys.exit(INTERRUPTED)

@@ -96,7 +96,7 @@ def plan(
             instances,
             max_pulls=max_pulls,
             jobs=jobs,
-            progress=None if show is None else lambda tally: show(str(tally)),
+            progress=None if show is None else lambda pace: show(str(pace)),
         )
     costs = found.costs()
     files = _draw(found.samples(), plot or Path(arms).stem + ".plan", supposed)

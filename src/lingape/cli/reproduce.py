@@ -56,7 +56,7 @@ def reproduce(
     Writes the figure (PNG and SVG), every run (CSV) and a page (Markdown) with our numbers beside
     the paper's and what became of its claims.
     """
-    from ..paper import EXPERIMENTS, Options
+    from ..paper import EXPERIMENTS, PageOptions
 
     if r6a and synthetic:
         raise click.UsageError("--r6a and --synthetic: say which of the two to use.")
@@ -65,7 +65,7 @@ def reproduce(
     for wanted in NAMES if name == "all" else (name,):
         begun = time.perf_counter()
         with live_line(f"{wanted}: starting", quiet=json) as show:
-            options = Options(
+            options = PageOptions(
                 repeats=repeats,
                 jobs=jobs,
                 quick=quick,

@@ -12,7 +12,7 @@ from ..problem import Problem
 from ..study import Row, Study
 from . import settings
 from .movielens import load_movielens
-from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
+from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
 from .r6a import load_r6a
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def lingape_tight(problem: Problem) -> LinGapE:
     return LinGapE(problem.replace(noise_scale=1.0), bound=Mixture())
 
 
-def reproduce(options: Options) -> Page:
+def reproduce_figure_3(options: PageOptions) -> Page:
     """Return Figure 3, on R6A if it is there and else on MovieLens."""
     data = load_movielens() if options.r6a is None else load_r6a(*options.r6a)
     numbers = (10, 20) if options.quick else ARMS
@@ -82,7 +82,7 @@ def reproduce(options: Options) -> Page:
 
 
 def _adaptive(
-    options: Options,
+    options: PageOptions,
     instances: dict[str, tuple[int, Instance]],
     means: dict[int, dict[str, float]],
 ) -> dict[int, float]:
@@ -143,7 +143,7 @@ def _claims(
     ]
 
 
-def _about_data(options: Options) -> list[str]:
+def _about_data(options: PageOptions) -> list[str]:
     if options.r6a is not None:
         return []
     return [

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..provenance import stamp
-from ..study import Row, Study, Tally
+from ..study import Pace, Row, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Options:
+class PageOptions:
     """How to reproduce.
 
     repeats: runs of each kind; the paper's ten.
@@ -35,9 +35,9 @@ class Options:
     def rows_of(self, study: Study, title: str) -> list[Row]:
         """Run a study."""
 
-        def progress(tally: Tally) -> None:
+        def progress(pace: Pace) -> None:
             if self.tell is not None:
-                self.tell(f"{title}: {tally}")
+                self.tell(f"{title}: {pace}")
 
         return study.run(jobs=self.jobs, progress=progress).rows
 

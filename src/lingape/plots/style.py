@@ -185,7 +185,7 @@ def count_axis(axis: "Axis", *, log: bool) -> None:
     if not log:
         if axis.axis_name == "y":  # type: ignore[attr-defined]
             axes.set_ylim(bottom=0)
-        axis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: count_label(value)))
         return
     axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
 
@@ -194,10 +194,10 @@ def count_axis(axis: "Axis", *, log: bool) -> None:
         decades = math.log10(high / low)
         digit = round(value / 10.0 ** math.floor(math.log10(value) + 1e-9))
         shown = range(2, 10) if decades < 0.5 else (2, 5) if decades < 1.6 else ()
-        return counted(value) if digit in shown else ""
+        return count_label(value) if digit in shown else ""
 
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=99))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: count_label(value)))
     axis.set_minor_formatter(FuncFormatter(minor))
     axis.set_tick_params(which="minor", pad=5)  # with the labels of the longer major ticks
 
@@ -212,20 +212,20 @@ def margin_axis(axes: "Axes", values: FloatArray) -> None:
         even = 10.0 ** math.floor(math.log10(small))
         axes.set_yscale("symlog", linthresh=even, linscale=0.6)
         axes.set_ylim(min(-0.35 * even, 1.3 * float(values.min())), 1.5 * float(positive.max()))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: signed(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: signed_label(value)))
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def counted(value: float) -> str:
+def count_label(value: float) -> str:
     """Return 20,000 or 5·10⁶, or nothing between whole numbers below 1."""
     if value < 1e6:
         return f"{value:,.0f}" if value >= 1 or value == 0 else ""
     return _scientific(value)
 
 
-def signed(value: float) -> str:
+def signed_label(value: float) -> str:
     """Return 0.25, 3·10⁻⁴ or −2."""
     sign, size = "−" if value < 0 else "", abs(value)
     return sign + (f"{size:.3g}" if size == 0 or 1e-3 <= size < 1e4 else _scientific(size))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..errors import InvalidArgument
 from ..runs import Ending
+from ..study import Row
 from .style import (
     GREY,
     WIDTH,
@@ -33,23 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RESAMPLES = 2_000
-
-
-class Row(Protocol):
-    """What came of one run of a study."""
-
-    @property
-    def explorer(self) -> str: ...
-    @property
-    def instance(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def pulls(self) -> int: ...
-    @property
-    def ending(self) -> str:
-        """How it ended, in the words of runs.Ending."""
-        ...
 
 
 @styled
@@ -228,7 +212,7 @@ def distribution(
     return figure
 
 
-class _Group(NamedTuple):
+class _Sample(NamedTuple):
     """The runs of one explorer on one instance."""
 
     pulls: FloatArray
@@ -247,7 +231,7 @@ class _Group(NamedTuple):
         return float(low), float(high)
 
 
-def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
+def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Sample]:
     """Return the runs by explorer and instance, in the order in which they come."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -257,7 +241,7 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
     ended = (Ending.SETTLED, Ending.SPENT)
     settled = (*ended, *(ending.value for ending in ended))
     return {
-        key: _Group(
+        key: _Sample(
             np.array([row.pulls for row in group], dtype=np.float64),
             np.array([row.ending in settled for row in group]),
         )
@@ -265,7 +249,7 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
     }
 
 
-def _mean(axes: "Axes", x: float, group: _Group, look: Look) -> None:
+def _mean(axes: "Axes", x: float, group: _Sample, look: Look) -> None:
     """Draw a mean with its interval; hollow if some run was cut short."""
     low, high = group.interval
     axes.errorbar(
@@ -282,7 +266,7 @@ def _mean(axes: "Axes", x: float, group: _Group, look: Look) -> None:
     )
 
 
-def _hollow_key(groups: Iterable[_Group]) -> list[Any]:
+def _hollow_key(groups: Iterable[_Sample]) -> list[Any]:
     """Return what explains hollow markers, where there are any."""
     if all(group.settled.all() for group in groups):
         return []

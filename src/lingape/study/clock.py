@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .rows import Row
 
 
-class Tally(NamedTuple):
+class Pace(NamedTuple):
     """How far a study has come."""
 
     done: int
@@ -44,14 +44,14 @@ class Clock:
         self._waiting = Counter((explorer, instance) for explorer, instance, _ in tasks)
         self._pulls, self._done, self._busy = 0, 0, 0.0
 
-    def tick(self, row: Row) -> Tally:
+    def tick(self, row: Row) -> Pace:
         """Count a run that has ended."""
         self._note(row)
         self._waiting[row.key[:2]] -= 1
         self._pulls, self._done = self._pulls + row.pulls, self._done + 1
         self._busy += row.seconds
         work = sum(n * self._usual(*cell) for cell, n in self._waiting.items())
-        return Tally(
+        return Pace(
             done=self._earlier + self._done,
             total=self._total,
             pulls=self._pulls,

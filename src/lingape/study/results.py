@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Cell:
     """One explorer on one instance."""
 
     explorer: str
@@ -46,20 +46,20 @@ class Results:
     study: "Study"
     rows: list[Row]
 
-    def summary(self) -> list[Summary]:
-        """Return one Summary for each explorer on each instance."""
+    def summary(self) -> list[Cell]:
+        """Return one Cell for each explorer on each instance."""
         cells: dict[tuple[str, str], list[Row]] = {}
         for row in self.rows:
             cells.setdefault((row.explorer, row.instance), []).append(row)
         return [self._summarised(*cell, rows) for cell, rows in cells.items()]
 
-    def _summarised(self, explorer: str, instance: str, rows: list[Row]) -> Summary:
+    def _summarised(self, explorer: str, instance: str, rows: list[Row]) -> Cell:
         pulls = np.array([row.pulls for row in rows], dtype=np.float64)
         errors = sum(row.finished and not row.correct for row in rows)
         low, high = clopper_pearson(errors, len(rows))
         least = self.lower_bounds[instance] if not self._asks_for_several(explorer) else None
         several = len(rows) > 1
-        return Summary(
+        return Cell(
             explorer=explorer,
             instance=instance,
             runs=len(rows),

@@ -24,7 +24,7 @@ from ..explorers import Explorer
 from ..problem import Problem
 from ..provenance import provenance
 from ..runs import MAX_PULLS, checked_limit, run
-from .clock import Clock, Tally
+from .clock import Clock, Pace
 from .results import Results
 from .rows import FORMAT, VERSION, Row, RowLog
 
@@ -109,7 +109,7 @@ class Study:
         jobs: int = -1,
         path: str | Path | None = None,
         resume: bool = False,
-        progress: Callable[[Tally], None] | None = None,
+        progress: Callable[[Pace], None] | None = None,
     ) -> "Results":
         """Make all runs and return what came of them.
 
