@@ -97,7 +97,7 @@ def test_experiments_are_told_of_in_options_and_commands(here):
         ("-e lingape(bound=fixed_design)", "bound=fixed_design holds only for pulls fixed"),
         ("--arms arms.csv --theta 1,0,0", "Error: --theta (θ) must be 2 numbers"),
         ("-e lingape -e lingape", "or give them labels, in a file for lingape simulate."),
-        ("--seeds 0", "--seeds must be a number of seeds, from 1 to 1,000,000; got 0."),
+        ("--seeds 0", "--seeds must be a whole number from 1 to 1,000,000; got 0."),
     ],
 )
 def test_studies_are_told_of_in_options(here, words, told):

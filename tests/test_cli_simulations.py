@@ -120,7 +120,7 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            ([], "--gap (the least that matters) or --prior-scale"),
+            ([], "--gap (the smallest lead that matters) or --prior-scale"),
             (["--gap", 1, "--prior-scale", 1], "--gap"),
             (["--gap", -1], "above 0"),
             (["--prior-scale", "nan"], "above 0"),
@@ -167,7 +167,7 @@ class TestReproduce:
         (here / "log").write_text("nothing of use\n")
         assert_refused(lingape("reproduce", "figure3", "--r6a", "log"), "log", status=1)
         assert_refused(
-            lingape("reproduce", "figure3", "--r6a", "log", "--synthetic"), "which", status=2
+            lingape("reproduce", "figure3", "--r6a", "log", "--synthetic"), "not both", status=2
         )
 
 
@@ -198,7 +198,7 @@ class TestReproduce:
     ],
 )
 def test_messages_speak_of_options(here, words, says):
-    """Somebody who typed a command is told what to type, not what to call in Python."""
+    """A message about a command says what to type, not what to call in Python."""
     url = "sqlite:///run.db"
     lingape("live", "new", url, "ads", "arms.csv", "--binary")
     common = ["--seeds", 1] if words[0] == "compare" else []

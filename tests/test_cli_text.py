@@ -147,7 +147,7 @@ def test_mistakes_are_quoted_safely(here, words):
 
 def test_half_a_character_in_a_name_is_refused(here, tmp_path):
     half = "a\udcff"
-    with pytest.raises(InvalidProblem, match=r"'a\\udcff' has half of a character"):
+    with pytest.raises(InvalidProblem, match=r"'a\\udcff' has an unpaired surrogate"):
         Problem(np.eye(2), names=["b", half])
     url = f"sqlite:///{tmp_path}/run.db"
     with Experiment.open(url, "ads", create=Problem(np.eye(2))) as experiment:

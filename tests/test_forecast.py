@@ -22,7 +22,7 @@ class TestForecast:
             means = instance.arms @ instance.theta
             assert abs(means[0] - means[2]) == pytest.approx(0.5)
         alike = Problem([[1.0], [1.0 + 1e-15]])
-        with pytest.raises(InvalidArgument, match="too much alike"):
+        with pytest.raises(InvalidArgument, match="too similar"):
             from_gap(alike, gap=0.1, draws=1)
         with pytest.raises(InvalidArgument, match="two different arms"):
             from_gap(Problem([[1, 0], [1, 0]]), gap=0.5, draws=1)

@@ -63,11 +63,11 @@ def test_it_says_where_lingape_loses():
     assert "loses" in found.markdown("x")
 
 
-def test_it_says_if_nobody_is_better():
+def test_it_says_if_no_explorer_is_better():
     found = board(cell("lingape", "a", 100.0), cell("rage", "a", 200.0))
     assert found.lost() == []
     assert found.everywhere_better() == []
-    assert "Nobody proven needs clearly fewer samples" in found.markdown("x")
+    assert "No explorer with a proof needs clearly fewer samples" in found.markdown("x")
 
 
 # Mean and standard deviation of the pulls over 400 seeds, of explorers as they are meant to be:
@@ -95,7 +95,7 @@ REFERENCE = {
 
 
 @pytest.mark.parametrize(("explorer", "instance"), REFERENCE)
-def test_nobody_got_worse(explorer, instance):
+def test_no_explorer_got_worse(explorer, instance):
     """With 60 seeds the mean is within four standard errors of what it was, or better."""
     mean, deviation = REFERENCE[explorer, instance]
     results = Study([explorer], [instance], seeds=range(1000, 1060), max_pulls=200_000).run(jobs=1)

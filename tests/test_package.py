@@ -95,8 +95,8 @@ def test_stamps_call_a_checkout_dirty_when_its_code_differs(tmp_path, monkeypatc
     assert provenance.provenance()["commit"].endswith("-dirty")
 
 
-def test_no_wide_words_about_machines():
-    """No absolute path of somebody's machine in a tracked text."""
+def test_no_paths_of_machines():
+    """No absolute path of a developer's machine in a tracked text."""
     for path in kept_files():
         text = path.read_text(errors="ignore") if path.is_file() else ""
         assert not re.search(r"(?<![\w.])/(home|root|work)/\w", text), path

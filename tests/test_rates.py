@@ -16,7 +16,7 @@ def test_clopper_pearson_against_scipy(errors, runs):
 
 @pytest.mark.parametrize("arguments", [(-1, 10), (11, 10), (0, 0)])
 def test_rates_of_nothing(arguments):
-    with pytest.raises(InvalidArgument, match="errors"):
+    with pytest.raises(InvalidArgument, match="whole number from"):
         clopper_pearson(*arguments)
     with pytest.raises(InvalidArgument, match="confidence"):
         clopper_pearson(1, 10, confidence=1.0)

@@ -1,4 +1,4 @@
-"""Studies: the same rows whoever makes them, kept when cut short, summed up correctly."""
+"""Studies: the same rows on any workers, kept when interrupted, summarised correctly."""
 
 import itertools
 import json
@@ -246,7 +246,7 @@ class TestFile:
 
 
 def test_ctrl_c_on_the_command_line(tmp_path):
-    """With workers side by side: a sentence, status 130, and rows to go on with."""
+    """With parallel workers: one sentence, status 130, and rows to resume from."""
     (tmp_path / "study.toml").write_text(
         'seeds = 400\nmax_pulls = 100_000_000\nexplorers = ["lingape"]\n'
         'instances = ["soare(5, 0.02)"]\n'
@@ -263,7 +263,7 @@ def test_ctrl_c_on_the_command_line(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 130
-    assert "--resume goes on with them" in said
+    assert "--resume continues" in said
     assert "Traceback" not in said
     assert len(read_study(tmp_path / "study.toml").read(rows).rows) >= 3
 
@@ -332,7 +332,7 @@ def test_numpy_numbers_are_numbers(tmp_path):
     assert len(results.rows) == 2
 
 
-def test_a_torn_header_is_written_anew(tmp_path):
+def test_a_torn_header_is_written_again(tmp_path):
     path = tmp_path / "rows.jsonl"
     study = Study(["lingape"], [canonical(3, 1.0)], seeds=1)
     study.run(jobs=1, path=path)
@@ -438,7 +438,7 @@ class TestFiles:
 
 
 def test_the_example_in_the_help_is_a_study(tmp_path):
-    from lingape.cli.compare import simulate
+    from lingape.cli.simulate import simulate
 
     (tmp_path / "arms.csv").write_text("1,0,0\n0,1,0\n0,0,1\n")
     (tmp_path / "study.toml").write_text(simulate.help.split("\b")[1].split("\n\n")[0])
@@ -461,7 +461,7 @@ class TestClock:
         second = clock.tick(self.row("b", "draw 0", 0, 1.0))
         assert second.left == (9 * 3.0 + 9 * 1.0) / 2
         assert second.speed == 2 * 1200 / 4.0
-        assert str(second) == "2/20 runs, 600 rounds a second, about 18 s left"
+        assert str(second) == "2/20 runs, 600 rounds per second, about 18 s left"
 
     def test_a_run_does_not_count_its_compiling(self, monkeypatch):
         """The compiler is said to take 1000 s, more than any run here."""

@@ -5,8 +5,6 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import pytest
-
 import lingape
 from lingape import BOUNDS, BUDGET_EXPLORERS, EXPLORERS
 from lingape.environments import ENVIRONMENTS, INSTANCES
@@ -53,15 +51,12 @@ def test_no_public_name_is_defined_twice():
     assert twice == {}
 
 
-@pytest.mark.parametrize(
-    "registry", [EXPLORERS, BUDGET_EXPLORERS, BOUNDS, PULLS, ENVIRONMENTS, INSTANCES], ids=id
-)
-def test_names_in_registries_are_identifiers(registry):
-    assert all(name.isidentifier() and name == name.lower() for name in registry)
+REGISTRIES = (EXPLORERS, BUDGET_EXPLORERS, BOUNDS, PULLS, ENVIRONMENTS, INSTANCES)
 
 
-def test_no_name_is_in_two_registries():
-    names = [*EXPLORERS, *BUDGET_EXPLORERS, *BOUNDS, *PULLS, *ENVIRONMENTS, *INSTANCES]
+def test_names_in_registries_are_identifiers_and_different():
+    names = [name for registry in REGISTRIES for name in registry]
+    assert all(name.isidentifier() and name == name.lower() for name in names)
     assert len(set(names)) == len(names)
 
 

@@ -26,7 +26,7 @@ from lingape.testing import Tape, pulls_of
 
 
 def test_oracle_takes_the_pulls_of_table_1():
-    """With the authors' choices it is deterministic, and Table 1's column comes out."""
+    """With the authors' choices it is deterministic, and it reproduces Table 1's column."""
     instance = soare(5, 0.01)
     explorer = XYOracle(
         synthetic_problem(instance),
@@ -248,7 +248,7 @@ def test_greedy_designs_play_the_same_in_both_lanes(adaptive):
 
 
 def test_untested_pulls_never_hide_a_stop():
-    """The compiled lane skips tests that are in vain; it stops where testing each pull does."""
+    """The compiled lane skips tests that cannot stop; it stops where testing each pull does."""
     rng = np.random.default_rng(8)
     for seed in range(20):
         arms = rng.normal(size=(6, 3))

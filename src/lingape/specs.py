@@ -63,14 +63,14 @@ class Recipe:
         return cls(text, kind, settings)
 
     def __call__(self, problem: Problem, theta: FloatArray) -> Explorer:
-        """Return the explorer; only yardsticks look at θ."""
+        """Return the explorer; θ is for explorers that have a parameter theta."""
         return make(self.kind, problem, theta, **self.settings)
 
 
 def make(
     build: Callable[..., Explorer], problem: Problem, theta: FloatArray, **settings: Any
 ) -> Explorer:
-    """Call an explorer's class, or a function like it; whoever has a parameter theta gets θ."""
+    """Call an explorer's class, or a function like it, with θ if it has a parameter theta."""
     if "theta" in inspect.signature(build).parameters:
         settings["theta"] = theta
     return build(problem, **settings)

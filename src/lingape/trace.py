@@ -25,8 +25,8 @@ class TracePoint(NamedTuple):
 class Trace:
     """A run as it went.
 
-    There is no moment before arms can be compared, and none at all of explorers that have no
-    contest between arms (those that judge at the end of a phase, such as XYAdaptive and RAGE).
+    There are no points before arms can be compared, and none at all for explorers without a
+    contest between arms, such as XYAdaptive and RAGE, which compare arms at the end of a phase.
     """
 
     problem: Problem

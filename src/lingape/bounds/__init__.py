@@ -1,4 +1,4 @@
-"""How wrong can the estimate be? One bound a file; to add one, add its line to BOUNDS."""
+"""How wrong can the estimate be? One bound per file; to add one, add its line to BOUNDS."""
 
 from .base import Bound, Comparisons
 from .fixed_design import FixedDesign

@@ -21,14 +21,14 @@ from .stopping import INTERRUPTED
 )
 @click.option("--max-pulls", type=click.IntRange(min=1_000), default=300_000, show_default=True)
 @jobs
-@click.option("--quick", is_flag=True, help="Few instances and ten runs: does it work here?")
+@click.option("--quick", is_flag=True, help="Few instances and ten runs, as a quick check.")
 @click.option("--no-data", is_flag=True, help="Leave out MovieLens, which pip downloads.")
 @click.option(
     "--out",
     type=new_folder,
     default="leaderboard",
     show_default=True,
-    help="The folder to write to; it is made if need be.",
+    help="The folder to write to; created if missing.",
 )
 @as_json
 def leaderboard(

@@ -64,7 +64,7 @@ def progress_line(explorer: Explorer, pulls: int) -> str:
 
 
 def printed_progress(write: Callable[[str], None]) -> Progress:
-    """Return a progress display of plain lines, fewer and fewer as the run gets longer."""
+    """Return a progress display of plain lines, less often as the run gets longer."""
     last = 0
 
     def show(explorer: Explorer, pulls: int) -> None:

@@ -33,7 +33,7 @@ def reproduce_figure_2(options: PageOptions) -> Page:
     )
     rows = options.rows_of(study, "Figure 2")
     adaptive = []
-    for instance in instances.values():  # on these arms it may go on without end
+    for instance in instances.values():  # on these arms it may never stop
         limited = Study(
             {"XY-adaptive": settings.xy_adaptive},
             [instance],
@@ -80,7 +80,7 @@ def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
     widening = all(difference[a] > difference[b] for a, b in zip(gaps, gaps[1:], strict=False))
     return [
         Claim(
-            "LinGapE needs fewer samples than XY-static, although static is all but optimal here",
+            "LinGapE needs fewer samples than XY-static, although static is nearly optimal here",
             min(ratio.values()) > 1,
             f"XY-static needs {min(ratio.values()):.2f} to {max(ratio.values()):.2f} times as "
             "many.",

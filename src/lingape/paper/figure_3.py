@@ -31,7 +31,7 @@ def lingape_tight(problem: Problem) -> LinGapE:
 
 
 def reproduce_figure_3(options: PageOptions) -> Page:
-    """Return Figure 3, on R6A if it is there and else on MovieLens."""
+    """Return Figure 3, on R6A if it is given, else on MovieLens."""
     data = load_movielens() if options.r6a is None else load_r6a(*options.r6a)
     numbers = (10, 20) if options.quick else ARMS
     repeats = min(2, options.repeats) if options.quick else options.repeats
@@ -54,7 +54,7 @@ def reproduce_figure_3(options: PageOptions) -> Page:
     )
     rows = options.rows_of(study, "Figure 3")
     kind = "made-up" if options.synthetic else "real"
-    # The runs for a number of arms count as one instance: the arms are drawn anew for each.
+    # The runs for a number of arms count as one instance: each draws its own arms.
     grouped = [replace(row, instance=f"{instances[row.instance][0]} arms") for row in rows]
     means = {
         k: {label: mean(grouped, label, f"{k} arms") for label in study.explorers} for k in numbers
@@ -147,7 +147,7 @@ def _about_data(options: PageOptions) -> list[str]:
     if options.r6a is not None:
         return []
     return [
-        "MovieLens-100k stands in for Yahoo! R6A, which may not be passed on: "
+        "MovieLens-100k replaces Yahoo! R6A, which may not be redistributed: "
         "`lingape reproduce figure3 --r6a FILE` uses it where you have it. A reward is +1 for a "
         "rating of 4 or 5; features are 6 of the user times 6 of the film."
     ]

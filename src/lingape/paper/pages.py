@@ -18,10 +18,10 @@ class PageOptions:
     """How to reproduce.
 
     repeats: runs of each kind; the paper's ten.
-    jobs: processes side by side.
-    quick: fewer runs on fewer instances, to see that it works.
-    tell: told in words how far it has come.
-    r6a: Yahoo's log, for Figure 3; MovieLens stands in for it if None.
+    jobs: parallel processes.
+    quick: fewer runs on fewer instances, as a quick check.
+    tell: called with progress messages.
+    r6a: Yahoo's log, for Figure 3; MovieLens is used instead if None.
     synthetic: whether that log is made up.
     """
 
@@ -44,7 +44,7 @@ class PageOptions:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper's Section 7, and whether it came out."""
+    """A statement of the paper's Section 7, and whether it holds."""
 
     says: str
     holds: bool
@@ -142,7 +142,7 @@ def mean(rows: Iterable[Row], explorer: str, instance: str | None = None) -> flo
 
 
 def rises(values: list[float]) -> bool:
-    """Whether values rise from the first to the last, but for noise: in four of five pairs."""
+    """Whether values rise from the first to the last, up to noise: in four of five pairs."""
     pairs = [(a, b) for i, a in enumerate(values) for b in values[i + 1 :]]
     return values[-1] > values[0] and sum(a < b for a, b in pairs) >= 0.8 * len(pairs)
 

@@ -99,16 +99,16 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
 
 @styled
 def margin(trace: Trace) -> "Figure":
-    """Draw B(t) over the pulls of a run, and below it which two arms it hung on.
+    """Draw B(t) over the pulls of a run, and below it the two arms in the closest contest.
 
-    The run stops when B(t) falls to ε. The axis of B(t) is logarithmic, but even near 0.
+    The run stops when B(t) falls to ε. The axis of B(t) is logarithmic, but linear near 0.
     """
     points = trace.points
     if not points:
         raise InvalidArgument(
             "margin draws the closest contest, and there was none in this run: it ended before "
-            "arms could be compared, or its explorer judges only now and then (XYAdaptive). "
-            "Trace a longer run, or another explorer."
+            "arms could be compared, or its explorer compares arms only between phases, as "
+            "XYAdaptive does. Trace a longer run, or another explorer."
         )
     problem, result = trace.problem, trace.result
     stretches = _stretches(problem, points)
@@ -237,9 +237,9 @@ def _rest(upper: float, arms: int) -> str:
 def _stretches(
     problem: Problem, points: Sequence[TracePoint]
 ) -> list[tuple[str, list[tuple[float, float]]]]:
-    """Return where (start, length) each contest was the closest, the longest-lived ones first.
+    """Return where (start, length) each contest was the closest, the longest ones first.
 
-    What happens between two points is not known; the border is put halfway.
+    What happens between two points is unknown; the border is placed halfway.
     """
     pulls = np.array([point.pulls for point in points], dtype=np.float64)
     borders = np.sqrt(pulls[1:] * pulls[:-1])

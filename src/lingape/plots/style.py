@@ -58,13 +58,13 @@ STYLE = {
 
 
 def styled(draw: Callable[P, "Figure"]) -> Callable[P, "Figure"]:
-    """Let a function draw in this module's style, whatever style others have set."""
+    """Make a function draw in this module's style, whatever style is set."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> "Figure":
         with matplotlib_or_raise().rc_context(STYLE):
             figure = draw(*args, **kwargs)
-            # Fix the layout: it would move by a hair with every drawing, and so would the bytes.
+            # Fix the layout, or it and the file would change slightly with every drawing.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
             return figure
@@ -107,7 +107,7 @@ class Look(NamedTuple):
 
     @classmethod
     def of(cls, i: int) -> "Look":
-        """Return the i-th look. The lists have different lengths, so that looks hardly repeat."""
+        """Return the i-th look. The lists have different lengths, so looks rarely repeat."""
         lists: tuple[Sequence[Any], ...] = (COLOURS, MARKERS, LINES, HATCHES)
         return cls(*(choices[i % len(choices)] for choices in lists))
 
@@ -164,12 +164,12 @@ def put_legend(figure: "Figure", handles: list[Any]) -> None:
 
 
 def grow(figure: "Figure", inches: float) -> None:
-    """Make a figure higher, so that what surrounds a panel does not squeeze it."""
+    """Make a figure taller, so that labels do not squeeze the panel."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
 def slant(figure: "Figure", axes: "Axes", names: Sequence[str]) -> None:
-    """Turn the names on the x-axis where they would run into each other."""
+    """Rotate the names on the x-axis where they would overlap."""
     longest = max(len(name) for name in names)
     if longest > figure.get_figwidth() * 10 / len(names):
         grow(figure, 0.05 * longest)
@@ -178,7 +178,7 @@ def slant(figure: "Figure", axes: "Axes", names: Sequence[str]) -> None:
 
 
 def count_axis(axis: "Axis", *, log: bool) -> None:
-    """Make an axis one of counts: thousands apart, powers of ten where that gets long."""
+    """Label an axis with counts: with thousands separators, or powers of ten for large ones."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     axes: Any = axis.axes
@@ -203,7 +203,7 @@ def count_axis(axis: "Axis", *, log: bool) -> None:
 
 
 def margin_axis(axes: "Axes", values: FloatArray) -> None:
-    """Make the y-axis logarithmic down to the small values, and even from there through 0."""
+    """Make the y-axis logarithmic down to the small values, and linear from there through 0."""
     from matplotlib.ticker import FuncFormatter
 
     positive = values[values > 0]
@@ -239,7 +239,7 @@ def _scientific(value: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Keep matplotlib from reading dollars as formulas, and from drawing what has no shape."""
+    """Keep matplotlib from reading dollars as formulas, and escape control characters."""
     return printable(text, keep="\n").replace("$", r"\$")
 
 

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import InvalidArgument
-from ..runs import Ending
 from ..study import Row
 from .style import (
     GREY,
@@ -48,8 +47,8 @@ def stopping_times(
     The bars are 95 % bootstrap intervals for the mean. Runs that were stopped at the limit are
     hollow; a mean over any of them is hollow too, and can only be too small.
 
-    lower_bounds: for each instance the samples that no algorithm can do without on average, or
-        None where that is not known.
+    lower_bounds: for each instance the samples that every algorithm needs on average, or None
+        where that is unknown.
     """
     groups = _grouped(rows)
     explorers = _in_order(name for name, _ in groups)
@@ -123,16 +122,10 @@ def stopping_curve(
     explorers = _in_order(name for name, _ in groups)
     figure, axes = new_panel(WIDTH, 3.6)
     handles = []
-    for i, explorer in enumerate(explorers):
-        look = Look.of(i)
-        points = sorted(
-            (
-                (x[instance], group)
-                for (name, instance), group in groups.items()
-                if name == explorer
-            ),
-            key=lambda point: point[0],
-        )
+    for number, explorer in enumerate(explorers):
+        look = Look.of(number)
+        own = [(x[i], group) for (name, i), group in groups.items() if name == explorer]
+        points = sorted(own, key=lambda point: point[0])
         axes.plot(
             [place for place, _ in points],
             [group.mean for _, group in points],
@@ -143,14 +136,7 @@ def stopping_curve(
         for place, group in points:
             _mean(axes, place, group, look)
         handles.append(key_of(explorer, look, line=True))
-    for j, (label, values) in enumerate((reported or {}).items()):
-        look = Look.of(explorers.index(label) if label in explorers else len(explorers) + j)
-        style: dict[str, Any] = dict(
-            color=GREY, linestyle=look.line, linewidth=0.8, marker=look.marker, markersize=4
-        )
-        places = sorted(values)
-        axes.plot(places, [values[place] for place in places], zorder=1.5, **style)
-        handles.append(line_key(f"{label}, reported", **style))
+    handles += _reported(axes, reported or {}, explorers)
     places = sorted({float(x[name]) for _, name in groups})
     if len(places) <= 10:
         axes.set_xticks(places, [f"{place:g}" for place in places])
@@ -159,6 +145,22 @@ def stopping_curve(
     axes.set_ylabel("pulls until settled\n(mean, 95 % bootstrap interval)")
     put_legend(figure, handles + _hollow_key(groups.values()))
     return figure
+
+
+def _reported(
+    axes: "Axes", reported: Mapping[str, Mapping[float, float]], explorers: list[str]
+) -> list[Any]:
+    """Draw published pulls, and return their entries for the legend."""
+    handles = []
+    for j, (label, values) in enumerate(reported.items()):
+        look = Look.of(explorers.index(label) if label in explorers else len(explorers) + j)
+        style: dict[str, Any] = dict(
+            color=GREY, linestyle=look.line, linewidth=0.8, marker=look.marker, markersize=4
+        )
+        places = sorted(values)
+        axes.plot(places, [values[place] for place in places], zorder=1.5, **style)
+        handles.append(line_key(f"{label}, reported", **style))
+    return handles
 
 
 @styled
@@ -238,12 +240,10 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Sample]:
         found.setdefault((row.explorer, row.instance), []).append(row)
     if not found:
         raise InvalidArgument("There must be at least one run to draw; got no rows.")
-    ended = (Ending.SETTLED, Ending.SPENT)
-    settled = (*ended, *(ending.value for ending in ended))
     return {
         key: _Sample(
             np.array([row.pulls for row in group], dtype=np.float64),
-            np.array([row.ending in settled for row in group]),
+            np.array([row.finished for row in group]),
         )
         for key, group in found.items()
     }
@@ -287,7 +287,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _sway(n: int) -> FloatArray:
-    """Return n numbers in [0, 1) that fill it evenly, whatever n (the golden section's)."""
+    """Return n numbers in [0, 1) that fill it evenly for any n (multiples of the golden ratio)."""
     golden = (math.sqrt(5) - 1) / 2
     return np.asarray(np.arange(1, n + 1) * golden % 1.0)
 

@@ -1,4 +1,4 @@
-"""Many runs: explorers × instances × seeds, side by side, as rows."""
+"""Many runs: explorers × instances × seeds, in parallel, as rows."""
 
 from .clock import Pace
 from .files import read_instance, read_study

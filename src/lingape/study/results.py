@@ -1,4 +1,4 @@
-"""What a study's rows say."""
+"""Summaries of a study's rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """One explorer on one instance."""
+    """The runs of one explorer on one instance, summarised."""
 
     explorer: str
     instance: str
@@ -35,7 +35,7 @@ class Cell:
     error_rate: float
     error_low: float  # Clopper–Pearson, 95 %
     error_high: float
-    lower_bound: float | None  # no algorithm needs less on average; Gaussian noise, ε = 0
+    lower_bound: float | None  # no algorithm needs fewer on average; Gaussian noise, ε = 0
     ratio: float | None  # mean / lower_bound
 
 
@@ -75,14 +75,14 @@ class Results:
         )
 
     def _asks_for_several(self, explorer: str) -> bool:
-        """Whether an explorer looks for the m best arms, for which there is no such bound here."""
+        """Whether an explorer looks for the m best arms, for which there is no lower bound."""
         build = self.study.explorers[explorer]
         settings = getattr(build, "settings", None) or getattr(build, "keywords", None) or {}
         return isinstance(settings, Mapping) and settings.get("m", 1) > 1
 
     @cached_property
     def lower_bounds(self) -> dict[str, float | None]:
-        """The samples that no algorithm can do without, where there is such a bound."""
+        """The samples that every algorithm needs on average, where a bound is known."""
         return {name: self._lower_bound(value) for name, value in self.study.instances.items()}
 
     def _lower_bound(self, instance: Instance) -> float | None:
@@ -91,9 +91,9 @@ class Results:
             return None
         try:
             time = characteristic_time(problem, instance.theta, tolerance=1e-4)
-        except (InvalidArgument, DesignFailed):  # ties: nobody can stop
+        except (InvalidArgument, DesignFailed):  # ties: no algorithm can stop
             return None
-        return time.samples(problem.delta) or None  # with δ ≥ 1/2 one may as well guess
+        return time.samples(problem.delta) or None  # with δ ≥ 1/2 a guess is good enough
 
     def table(self) -> str:
         """Return the summary as a Markdown table."""
@@ -112,7 +112,8 @@ class Results:
             lines.append(f"| {names} | {cell.runs} | {mean} | {error} | {ratio} | {rate} |")
         cut = sum(cell.unfinished for cell in self.summary())
         if cut:
-            lines += ["", f"{cut} runs were stopped at {self.study.max_pulls:,} pulls (≥)."]
+            runs = "1 run was" if cut == 1 else f"{cut} runs were"
+            lines += ["", f"{runs} stopped at {self.study.max_pulls:,} pulls (≥)."]
         return "\n".join(lines)
 
     def to_pandas(self) -> "pandas.DataFrame":
