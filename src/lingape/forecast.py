@@ -68,7 +68,7 @@ def from_prior(
     size = _positive("prior_scale", prior_scale)
     rng = np.random.default_rng(seed)
     thetas = size * rng.standard_normal((draws, problem.arms.shape[1]))
-    return [_supposed(problem, theta, k) for k, theta in enumerate(thetas)]
+    return [_drawn(problem, theta, k) for k, theta in enumerate(thetas)]
 
 
 def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list[Instance]:
@@ -88,7 +88,7 @@ def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list
         theta: FloatArray = rng.standard_normal((problem.arms.shape[1],))
         least = _lead(problem, theta)
         if least > 1e-12 * float(np.abs(problem.arms @ theta).max()):
-            found.append(_supposed(problem, theta * (size / least), len(found)))
+            found.append(_drawn(problem, theta * (size / least), len(found)))
     if len(found) < draws:
         raise InvalidArgument(
             f"The arms are too similar for a gap of {size:g} between the best two. Drop arms "
@@ -116,7 +116,7 @@ def forecast(
     return Forecast(study.run(jobs=jobs, progress=progress).rows, max_pulls)
 
 
-def _supposed(problem: Problem, theta: FloatArray, number: int) -> Instance:
+def _drawn(problem: Problem, theta: FloatArray, number: int) -> Instance:
     return Instance(f"draw {number}", np.array(problem.arms), theta)
 
 

@@ -196,9 +196,7 @@ class Problem:
             return self.arms
         scaled, scale = self._scaled()
         rows = np.linalg.svd(scaled, full_matrices=False)[2][: self.rank] * scale
-        order = np.argsort(
-            -scale, kind="stable"
-        )  # large features first, so that small ones survive
+        order = np.argsort(-scale, kind="stable")  # large first, so that small ones survive
         basis = np.empty((self.arms.shape[1], self.rank))
         basis[order] = np.linalg.qr(rows[:, order].T)[0]
         return _read_only(np.ascontiguousarray((self.arms @ basis)[self.twins]))

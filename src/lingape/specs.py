@@ -59,7 +59,7 @@ class Recipe:
             name: _part(value, {"bound": BOUNDS, "pull": PULLS}.get(name))
             for name, value in call.settings.items()
         }
-        _fits(kind, (None,), settings, text, given={"theta"})
+        _fits(kind, (None,), settings, text)
         return cls(text, kind, settings)
 
     def __call__(self, problem: Problem, theta: FloatArray) -> Explorer:
@@ -170,20 +170,15 @@ def _known(name: str, registry: Mapping[str, Any], what: str) -> Any:
 
 
 def _fits(
-    kind: Callable[..., Any],
-    positional: tuple[Any, ...],
-    settings: Mapping[str, Any],
-    text: str,
-    *,
-    given: frozenset[str] | set[str] = frozenset(),
+    kind: Callable[..., Any], positional: tuple[Any, ...], settings: Mapping[str, Any], text: str
 ) -> None:
-    """Raise unless the settings are ones that it takes."""
+    """Raise unless the settings are ones that it takes; θ is given to it."""
     signature = inspect.signature(kind)
-    known = {name: None for name in given if name in signature.parameters}
+    given = {"theta": None} if "theta" in signature.parameters else {}
     try:
-        signature.bind(*positional, **settings, **known)
+        signature.bind(*positional, **settings, **given)
     except TypeError as reason:
-        names = [name for name in signature.parameters if name not in ("problem", *given)]
+        names = [name for name in signature.parameters if name not in ("problem", "theta")]
         raise InvalidArgument(
             f"{text!r} does not fit: {_misfit(str(reason))}. Its settings are "
             f"{', '.join(names) or 'none'}."

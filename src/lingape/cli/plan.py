@@ -2,6 +2,7 @@
 
 import json as jsonlib
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,16 +134,11 @@ def _table(costs: "list[Cost]", max_pulls: int) -> str:
 
 
 def _as_data(cost: "Cost") -> dict[str, object]:
-    return {
-        "explorer": cost.explorer,
-        "quantiles": {
-            f"{level:g}": value if math.isfinite(value) else None
-            for level, value in cost.quantiles.items()
-        },
-        "mean": cost.mean,
-        "settled": cost.settled,
-        "wrong": cost.wrong,
+    quantiles = {
+        f"{level:g}": value if math.isfinite(value) else None
+        for level, value in cost.quantiles.items()
     }
+    return asdict(cost) | {"quantiles": quantiles}
 
 
 def _draw(samples: dict[str, list[float]], path: str, assumed: str) -> list[str]:

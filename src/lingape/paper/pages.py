@@ -117,18 +117,11 @@ def markdown_table(table: list[list[str]]) -> list[str]:
 
 def as_csv(rows: Iterable[Row], **columns: Callable[[Row], Any]) -> list[dict[str, Any]]:
     """Return rows for the CSV, with columns of an experiment's own."""
+    same = ("explorer", "instance", "seed", "arm", "correct", "pulls", "ending")
     return [
         {name: value(row) for name, value in columns.items()}
-        | {
-            "explorer": row.explorer,
-            "instance": row.instance,
-            "seed": row.seed,
-            "arm": row.arm,
-            "correct": row.correct,
-            "pulls": row.pulls,
-            "ending": row.ending,
-            "counts": " ".join(map(str, row.counts)),
-        }
+        | {name: getattr(row, name) for name in same}
+        | {"counts": " ".join(map(str, row.counts))}
         for row in rows
     ]
 

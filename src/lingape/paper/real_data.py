@@ -103,7 +103,7 @@ class RealData:
         The arms are given in the coordinates of `basis`, so that no algorithm spends pulls on
         rounding errors. Norms and means are the same there.
         """
-        k, seed = checked_whole("k (K)", k, least=2), checked_whole("seed", seed)
+        k, seed = checked_whole("k (arms)", k, least=2), checked_whole("seed", seed)
         best, others = self._between(self.levels.best), self._between(self.levels.others)
         if not len(best) or len(others) < k - 1:
             raise InvalidData(

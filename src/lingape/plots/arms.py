@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ARMS = 30  # more cannot be read
-
-
 MOST_CONTESTS = 5
+OTHERS = "others"
 
 
 @styled
@@ -195,9 +194,6 @@ def intervals(explorer: Explorer) -> "Figure":
         ],
     )
     return figure
-
-
-OTHERS = "others"
 
 
 def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:

@@ -20,29 +20,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-
 # Okabe and Ito, black last; yellow is left out, too pale for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-
-
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-
-
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-
-
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
-
-
 GREY = "#666666"
-
-
 WIDTH = 5.0  # inches; with letters of 10 points it can be shrunk to a column of 3.4
-
-
 WIDEST = 14.0
-
-
 STYLE = {
     "font.size": 10,
     "axes.titlesize": 10,

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -118,20 +119,18 @@ class Results:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the rows as a pandas table."""
-        try:
-            import pandas
-        except ImportError as reason:
-            raise MissingExtra(_advice("pandas")) from reason
-        return pandas.DataFrame([asdict(row) for row in self.rows])
+        return _imported("pandas").DataFrame([asdict(row) for row in self.rows])
 
     def to_polars(self) -> "polars.DataFrame":
         """Return the rows as a polars table."""
-        try:
-            import polars
-        except ImportError as reason:
-            raise MissingExtra(_advice("polars")) from reason
-        return polars.DataFrame([asdict(row) | {"counts": list(row.counts)} for row in self.rows])
+        rows = [asdict(row) | {"counts": list(row.counts)} for row in self.rows]
+        return _imported("polars").DataFrame(rows)
 
 
-def _advice(package: str) -> str:
-    return f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."
+def _imported(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as reason:
+        raise MissingExtra(
+            f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."
+        ) from reason

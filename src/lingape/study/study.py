@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
@@ -191,19 +192,12 @@ class Study:
         }
 
     def _in_order(self) -> Iterator[tuple[str, str, int]]:
-        for explorer in self.explorers:
-            for instance in self.instances:
-                for seed in self.seeds:
-                    yield explorer, instance, seed
+        return product(self.explorers, self.instances, self.seeds)
 
     def _tasks(self) -> list[tuple[str, str, int]]:
-        """Return the runs, seed by seed, so that a study cut short has some of each."""
-        return [
-            (explorer, instance, seed)
-            for seed in self.seeds
-            for explorer in self.explorers
-            for instance in self.instances
-        ]
+        """Return the runs, seed by seed, so that an interrupted study has some of each."""
+        pairs = list(product(self.explorers, self.instances))
+        return [(*pair, seed) for seed in self.seeds for pair in pairs]
 
 
 def _processes(jobs: int) -> int:
