@@ -34,7 +34,7 @@ _INSTEAD = (
     "Yahoo! R6A, and --synthetic makes one up."
 )
 
-Table = dict[str, list[str]]  # column name → cells
+Columns = dict[str, list[str]]  # column name → cells
 
 
 def load_movielens(cache: str | Path | None = None, *, sha256: str = SHA256) -> RealData:
@@ -137,7 +137,7 @@ def _ratings(wheel: bytes, rows: Rows) -> Iterator[Chunk]:
         yield (u[:, :, None] * v[:, None, :]).reshape(len(known), -1), outcomes
 
 
-def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> Table:
+def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> Columns:
     """Return columns of a table in recbole's format: tabs, and "name:type" in the first line."""
     header, *lines = archive.read(_INSIDE + ending).decode("utf-8").splitlines()
     names = [name.partition(":")[0] for name in header.split("\t")]
@@ -152,7 +152,7 @@ def _is_rating(text: str) -> bool:
     return text in {"1", "2", "3", "4", "5"}
 
 
-def _user_features(users: Table) -> FloatArray:
+def _user_features(users: Columns) -> FloatArray:
     traits = [
         {f"age {_age_group(age)}", f"gender {gender}", f"occupation {occupation}"}
         for age, gender, occupation in zip(
@@ -162,7 +162,7 @@ def _user_features(users: Table) -> FloatArray:
     return _features(traits)
 
 
-def _movie_features(movies: Table) -> FloatArray:
+def _movie_features(movies: Columns) -> FloatArray:
     traits = [
         {*genres.split(), *([f"{year[:3]}0s"] if year.isdigit() else [])}
         for year, genres in zip(movies["release_year"], movies["class"], strict=True)
