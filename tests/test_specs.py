@@ -52,6 +52,7 @@ def test_values():
         ("-" * 999 + "1", "is not a number"),
         ("xy-static", "names have no hyphens: write xy_static"),
         ("lin-game-c(bound=mixture)", "write lin_game_c"),
+        ("soare-tied(5, 0.1)", "write soare_tied"),
         ("lingape(bound=self-normalized(comparisons='K'))", "write self_normalized"),
         ("lingape(bound=self_normalized(comparisons=K^2))", "in quotes: 'K\\^2'"),
         ("lingape(m=1+1)", r"1\+1 is not a number"),

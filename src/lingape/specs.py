@@ -131,7 +131,7 @@ def _value(node: ast.expr, text: str) -> Any:
             return Call(name, [_value(argument, text) for argument in positional], settings)
     written = ast.get_source_segment(text, node) or text
     name = written.partition("(")[0].replace("-", "_")
-    if name in EXPLORERS | BUDGET_EXPLORERS | BOUNDS:
+    if any(name in names for names in (EXPLORERS, BUDGET_EXPLORERS, BOUNDS, INSTANCES)):
         raise _unreadable(text, f"names have no hyphens: write {name}")
     raise _unreadable(
         text,
