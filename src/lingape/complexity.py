@@ -22,7 +22,7 @@ class CharacteristicTime(NamedTuple):
 
     time: float  # T*, from below: certified
     gap: float  # how much larger it can be, relatively
-    allocation: FloatArray  # the best proportions of pulls for someone who knows θ
+    allocation: FloatArray  # the best proportions of pulls if θ were known
 
     def samples(self, delta: float) -> float:
         """Return the least expected number of samples, for Gaussian noise."""

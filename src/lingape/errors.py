@@ -8,7 +8,7 @@ LingapeError
 ├── InvalidEnvironment (ValueError)    a simulated world that cannot exist
 ├── InvalidState       (ValueError)    a saved state that is damaged
 ├── InvalidData        (ValueError)    a data file that is damaged or of another kind
-├── InvalidArgument    (ValueError)    any other argument outside its range
+├── InvalidArgument    (ValueError)    any other argument out of range
 ├── IllConditioned     (ArithmeticError) numbers too far apart in size to compute with
 ├── DesignFailed       (RuntimeError)  a design problem was not solved to its tolerance
 ├── ExplorationOver    (RuntimeError)  the answer is known; there is nothing left to ask
@@ -41,7 +41,7 @@ class InvalidReward(LingapeError, ValueError):
 
 
 class InvalidBound(LingapeError, ValueError):
-    """The confidence bound does not hold for, or lacks something from, its user."""
+    """The confidence bound does not fit the explorer or the problem."""
 
 
 class InvalidEnvironment(LingapeError, ValueError):
@@ -57,7 +57,7 @@ class InvalidData(LingapeError, ValueError):
 
 
 class InvalidArgument(LingapeError, ValueError):
-    """An argument lies outside its range."""
+    """An argument is out of range."""
 
 
 class IllConditioned(LingapeError, ArithmeticError):
@@ -85,7 +85,7 @@ class StorageFailed(LingapeError, RuntimeError):
 
 
 class MissingData(LingapeError, RuntimeError):
-    """The data are not here and could not be downloaded."""
+    """The data are not available and could not be downloaded."""
 
 
 class MissingExtra(LingapeError, ImportError):

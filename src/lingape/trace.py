@@ -13,7 +13,7 @@ from .runs import MAX_PULLS, Lane, Result, Seed, check_run, run
 
 
 class TracePoint(NamedTuple):
-    """The closest contest after so many pulls."""
+    """The closest contest after a number of pulls."""
 
     pulls: int
     leader: int
@@ -23,7 +23,7 @@ class TracePoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A run as it went.
+    """The course of a run.
 
     There are no points before arms can be compared, and none at all for explorers without a
     contest between arms, such as XYAdaptive and RAGE, which compare arms at the end of a phase.

@@ -29,7 +29,7 @@ class Group(click.Group):
             code = super().main(*args, **settings | {"standalone_mode": False})
         except click.ClickException as error:
             shown = io.StringIO()
-            error.show(shown)  # click's own quote what was typed
+            error.show(shown)  # click's own messages quote the input
             click.echo(printable(shown.getvalue(), keep=LAYOUT), err=True, nl=False)
             sys.exit(error.exit_code)
         except click.Abort:  # Ctrl-C, where the command does not handle it itself

@@ -1,4 +1,4 @@
-"""Named instances: arms and a θ to find the best arm of.
+"""Named instances: arms and a θ.
 
 Each is a function that returns an Instance; to add one, add its line to INSTANCES.
 """

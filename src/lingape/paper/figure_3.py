@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ARMS = (10, 20, 30, 40, 50)
-# Appendix A. The noise is 1-sub-Gaussian in truth; S is the length of θ*, as in the authors' code.
+# Appendix A. The noise is in fact 1-sub-Gaussian; S is the length of θ*, as in the authors' code.
 SETTINGS: dict[str, Any] = {"noise_scale": 2.0, "epsilon": 0.0, "delta": 0.05}
 STATIC_RIDGE = 0.01
 ENOUGH = 10

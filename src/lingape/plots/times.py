@@ -167,7 +167,7 @@ def _reported(
 def distribution(
     samples_by_label: Mapping[str, npt.ArrayLike], *, xlabel: str = "pulls until settled"
 ) -> "Figure":
-    """Draw the share of runs that were settled within so many pulls.
+    """Draw the share of runs that were settled against the number of pulls.
 
     samples_by_label: for each label the pulls of each run, `math.inf` for runs that a limit (the
         same for all of them) stopped before: their curve stays below 100 %.
@@ -234,7 +234,7 @@ class _Sample(NamedTuple):
 
 
 def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Sample]:
-    """Return the runs by explorer and instance, in the order in which they come."""
+    """Return the runs by explorer and instance, in order of appearance."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.explorer, row.instance), []).append(row)
@@ -250,7 +250,7 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Sample]:
 
 
 def _mean(axes: "Axes", x: float, group: _Sample, look: Look) -> None:
-    """Draw a mean with its interval; hollow if some run was cut short."""
+    """Draw a mean with its interval; hollow if some run hit the limit."""
     low, high = group.interval
     axes.errorbar(
         [x],

@@ -42,7 +42,7 @@ class Row:
 
 
 def _row(data: dict[str, Any]) -> Row:
-    """Return a row from a line of a file, or raise ValueError or the like."""
+    """Return a row from a line of a file, or raise ValueError, TypeError or KeyError."""
     row = Row(**data | {"counts": tuple(data["counts"])})
     texts = (row.explorer, row.instance, row.ending)
     numbers = (row.seed, row.arm, row.pulls, *row.counts)

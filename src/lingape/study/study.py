@@ -281,7 +281,7 @@ def _builder(build: Any) -> Callable[..., Explorer]:
         return specs.Recipe.read(build)
     try:
         inspect.signature(build)
-    except (TypeError, ValueError) as reason:  # not callable, or one of Python's own, as int
+    except (TypeError, ValueError) as reason:  # not callable, or built in, such as int
         raise InvalidArgument(
             "An explorer is a class, a function that takes a problem, or a text such as "
             f"'lingape'; got {build!r}."
