@@ -8,7 +8,7 @@ READY := .venv/ready
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
 
-test: $(READY)  ## every test but the slow ones; those of PostgreSQL and the browser want Debian's
+test: $(READY)  ## every test but the slow ones; PostgreSQL and the browser are Debian's
 	$(BIN)/pytest -n auto
 
 check: $(READY)  ## format, lint, types, import contract

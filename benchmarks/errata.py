@@ -1,5 +1,5 @@
 """Figures of ERRATA.md: what other readings of the paper would change (rows 3, 4, 13 and 25), and
-what becomes of Theorem 3 (row 32).
+where Theorem 3 fails (row 32).
 """
 
 import math
@@ -27,7 +27,7 @@ def mean_pulls(instances: Iterable[Instance], *, seeds: int, **how: Any) -> floa
 
 
 class DividedTwice(XYAdaptive):
-    """XY-adaptive by the letter of its box: a phase ends when ρ/n ≤ α ρ'/n'.
+    """XY-adaptive exactly as its box says: a phase ends when ρ/n ≤ α ρ'/n'.
 
     ρ = max ‖y‖², which falls like 1/n by itself; ρ' and n' are those at the end of the phase
     before, and 1 and d(d + 1) + 1 before the first.
@@ -39,7 +39,7 @@ class DividedTwice(XYAdaptive):
         super().__init__(problem, bound=bound, monotone=monotone)
 
     def phase_over(self, estimate: LeastSquares) -> bool:
-        """Whether the longest difference, over the pulls, is as small as it was to become."""
+        """Whether the longest difference, divided by the pulls, is small enough."""
         return self.plan.over(estimate) and (
             self._length(estimate) / estimate.pulls <= self.alpha * self._longest / self._before
         )
@@ -50,7 +50,7 @@ class DividedTwice(XYAdaptive):
 
 
 def end_of_a_phase() -> None:
-    """Print what XY-adaptive takes by either reading, with arms that stay out and that do not."""
+    """Print the pulls of XY-adaptive by either reading, with and without arms that come back."""
     instance = soare(5, 0.01)
     problem = settings.synthetic_problem(instance)
     for kind in (XYAdaptive, DividedTwice):
@@ -74,7 +74,7 @@ def end_of_a_phase() -> None:
 
 def shortcuts(n: int) -> Instance:
     """Return n + 1 unit vectors, the first of which is best by 1, and a long arm along each of
-    their differences, which is no good itself and tells the two apart alone.
+    their differences, which is never best and distinguishes the two by itself.
     """
     unit = np.eye(n + 1)
     long = [10 * (unit[j] - unit[i]) for j in range(n + 1) for i in range(j)]

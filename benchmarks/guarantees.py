@@ -88,7 +88,7 @@ def stopping_times(
 
 
 def false_separations(instance: Instance, bound: Bound, *, runs: int, rounds: int) -> int:
-    """Count the runs that tell tied best arms apart, each a false claim."""
+    """Count the runs that claim a difference between tied best arms."""
     one = functools.partial(_one, instance, bound, _greedy, rounds)
     rows = Parallel(n_jobs=-1, batch_size=4)(delayed(one)(seed) for seed in range(runs))
     return sum(settled for _, settled, _ in rows)
@@ -116,7 +116,7 @@ def tied_instances() -> list[Instance]:
 
 
 def upper_limit(errors: int, runs: int) -> float:
-    """Return what an error rate is below with 95 % confidence, exactly."""
+    """Return an upper limit of the error rate, exact at 95 % confidence."""
     return clopper_pearson(errors, runs, confidence=0.9)[1]  # 5 % lie above it, and 5 % below
 
 

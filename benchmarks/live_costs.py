@@ -32,7 +32,7 @@ print(time.perf_counter() - begun)
 
 
 def created(folder: Path, arms: int, features: int, digits: int) -> dict[str, Any]:
-    """Begin an experiment on a server, and see how much memory that took."""
+    """Create an experiment on a server, and measure the memory that it took."""
     values = np.random.default_rng(0).random((arms, features)).round(digits)
     body = {"name": "many", "explorer": EXPLORER, "problem": {"arms": values.tolist()}}
     text = json.dumps(body, separators=(",", ":")).encode()
@@ -95,7 +95,7 @@ def threads(folder: Path, arms: int, features: int) -> dict[str, Any]:
 
 
 def listed(folder: Path, count: int, rewards: int) -> dict[str, Any]:
-    """List many experiments, and see what the model check takes of that."""
+    """List many experiments, and measure how much of the time is the model check."""
     url = f"sqlite:///{folder}/listed.db"
     for i in range(count):
         with Experiment.open(url, f"e{i}", create=Problem(np.eye(6))) as experiment:

@@ -37,7 +37,7 @@ CLOSE = canonical(6, gap=0.05)  # takes longer to settle than the load lasts
 
 
 def joined(url: str, name: str) -> Experiment | RemoteExperiment:
-    """Return the experiment, in a database or on a server, beginning it if need be."""
+    """Return the experiment, in a database or on a server, creating it if needed."""
     if url.startswith("http"):
         return Client(url).create(name, CLOSE.problem())
     return Experiment.open(url, name, create=CLOSE.problem())
@@ -64,7 +64,7 @@ def worker(
 
 
 def load(url: str, workers: int, pairs: int, servers: int = 0) -> dict[str, Any]:
-    """Let processes ask and tell, all starting on an experiment that is not there yet."""
+    """Let processes ask and tell, all starting on an experiment that does not exist yet."""
     name = f"load-{time.time_ns()}"
     with serving(url, servers) as addresses:
         places = addresses or [url]
@@ -124,7 +124,7 @@ def serving(url: str, servers: int) -> Iterator[list[str]]:
 
 
 def filled(url: str, problem: Problem, means: FloatArray, events: int) -> None:
-    """Write a log of so many events at once; every arm is pulled, then some again."""
+    """Write a log of many events at once; every arm is pulled, then some again."""
     rng = np.random.default_rng(0)
     with Experiment.open(url, "many", create=problem):
         pass
@@ -174,7 +174,7 @@ def many_arms(folder: Path, arms: int, dimension: int, events: int) -> dict[str,
 
 
 def many_tickets(folder: Path, pending: int) -> dict[str, Any]:
-    """Time asks and tells while so many rewards are awaited: each counts in the design."""
+    """Time asks and tells while many rewards are awaited: each counts in the design."""
     problem, means = CLOSE.problem(), CLOSE.arms @ CLOSE.theta
     with Experiment.open(f"sqlite:///{folder}/tickets.db", "many", create=problem) as experiment:
         pairs(experiment, means, 100)
@@ -184,7 +184,7 @@ def many_tickets(folder: Path, pending: int) -> dict[str, Any]:
 
 
 def pairs(experiment: Experiment, means: FloatArray, count: int) -> FloatArray:
-    """Ask and tell so often, and return how long each took, in seconds."""
+    """Ask and tell `count` times, and return how long each took, in seconds."""
     rng = np.random.default_rng(1)
     taken = []
     for _ in range(count):

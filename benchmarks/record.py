@@ -1,4 +1,4 @@
-"""Write results with what is needed to judge them: commit, machine, versions."""
+"""Write results together with the commit, machine and versions."""
 
 import json
 from pathlib import Path

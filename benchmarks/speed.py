@@ -1,4 +1,4 @@
-"""How fast is a round? Ratios to plain codes timed in the same minute: `make bench`."""
+"""How fast is a round? Ratios to plain implementations timed in the same minute: `make bench`."""
 
 import functools
 import time
@@ -29,7 +29,7 @@ def seconds_of(job: Callable[[], object]) -> float:
 
 
 def compiled_round(instance: Instance, bound: Bound, pull: PullRule, rounds: int) -> float:
-    """Return seconds a round in the compiled lane, noise drawn inside."""
+    """Return seconds per round in the compiled lane, drawing the noise included."""
     world = instance.gaussian()
 
     def once() -> float:
@@ -64,7 +64,7 @@ def asked_round(count: int, d: int, bound: Bound, rounds: int) -> tuple[float, f
             problem.arms @ vector
 
     talked, multiplied = [], []
-    for _ in range(REPEATS):  # in turn, so that both meet the same machine
+    for _ in range(REPEATS):  # in turn, so that both see the same load
         talked.append(seconds_of(talk))
         multiplied.append(seconds_of(multiply))
     return min(talked) / rounds, min(multiplied) / rounds

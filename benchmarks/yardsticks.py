@@ -1,4 +1,4 @@
-"""Straightforward codes that the library's speed is measured against."""
+"""Straightforward implementations that the library's speed is measured against."""
 
 import math
 
@@ -52,7 +52,7 @@ def transcription(
 def quadratic_loop(
     arms: FloatArray, theta: FloatArray, rounds: int, rng: np.random.Generator
 ) -> int:
-    """The same in compiled loops, with a rank-one inverse and O(Kd²) a round."""
+    """The same in compiled loops, with rank-one updates and O(Kd²) per round."""
     count, d = arms.shape
     delta, norm_bound = 0.05, 2.0
     inverse, b, log_det = np.eye(d), np.zeros(d), 0.0

@@ -21,6 +21,6 @@ while not explorer.done:
     arm = under_way.pop(int(rng.integers(len(under_way))))
     explorer.tell(arm, truth[arm] + 0.5 * rng.normal())
 
-# Late results are welcome and change no verdict.
+# Late results are accepted and do not change the certificate.
 explorer.tell_many(under_way, [truth[arm] for arm in under_way])
 print(explorer.certificate())

@@ -36,7 +36,7 @@ with Experiment.open(url, "buttons", create=problem) as experiment:
 
 
 def click(ticket: Ticket) -> float:
-    """Show a button to somebody; one time in fifty the connection breaks."""
+    """Show a button to a visitor; one time in fifty the connection breaks."""
     if chance.random() < 0.02:
         raise ConnectionError("visitor lost")
     return float(chance.random() < rates[ticket.arm])
@@ -49,6 +49,6 @@ with Experiment.open(url, "buttons") as experiment:
     print(experiment.check())
     experiment.export(folder / "run.jsonl")
 
-# Whoever has the log can check the certificate, and go on with it elsewhere.
+# Anyone who has the log can check the certificate, and continue the experiment elsewhere.
 print(verify(read_export(folder / "run.jsonl")))
 Experiment.from_export(folder / "run.jsonl", f"sqlite:///{folder / 'copy.db'}").close()

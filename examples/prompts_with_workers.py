@@ -1,7 +1,7 @@
-"""Which prompt is answered right most often? Four workers ask, of which one gets lost on the way.
+"""Which prompt is answered right most often? Four workers ask; one of them disappears.
 
 Each is a process that asks for a prompt, takes a while, and tells 1 or 0. They share a file and
-nothing else. In place of that, a database of PostgreSQL would let them be on four machines.
+nothing else. With PostgreSQL in place of the file, they could be on four machines.
 """
 
 import multiprocessing
@@ -15,17 +15,17 @@ from lingape.errors import ExplorationOver
 from lingape.tables import read_arms
 
 PROMPTS = Path(__file__).parent / "experiment" / "prompts.csv"
-THETA = (0.3, 0.1, 0.35, -0.15)  # what nobody tells the explorer
+THETA = (0.3, 0.1, 0.35, -0.15)  # unknown to the explorer
 
 
 def answered_right(features: tuple[float, ...]) -> bool:
-    """Stand in for a model and a judge, which take a while."""
+    """Simulate a model and a judge, which take a while."""
     time.sleep(random.uniform(0.001, 0.01))
     return random.random() < sum(w * x for w, x in zip(THETA, features, strict=True))
 
 
 def work(url: str, worker: str, patience: int | None) -> None:
-    """Ask and tell until the question is answered, or until it is time to vanish."""
+    """Ask and tell until the question is answered, or until it is time to disappear."""
     random.seed(worker)
     with Experiment.open(url, "prompts") as experiment:
         while True:
@@ -34,7 +34,7 @@ def work(url: str, worker: str, patience: int | None) -> None:
             except ExplorationOver:
                 return
             if patience == 0:
-                return  # with a ticket that nobody will ever tell
+                return  # with a ticket whose reward never comes
             patience = None if patience is None else patience - 1
             progress = experiment.tell(ticket.id, answered_right(ticket.features))
             if progress.pulls % 100 == 0:

@@ -61,7 +61,7 @@ def naive_ridge(function, problem, kappa, ridge):
 
 
 @pytest.mark.parametrize("pull", ["greedy", "tracking"])
-@pytest.mark.parametrize("bound", ["self-normalized", "K^2", "worst-case", "mixture"])
+@pytest.mark.parametrize("bound", ["self_normalized", "K^2", "worst_case", "mixture"])
 @pytest.mark.parametrize("seed", range(3))
 def test_pulls(bound, pull, seed):
     instance = sphere(6, 3, seed)
@@ -69,15 +69,15 @@ def test_pulls(bound, pull, seed):
     means = instance.gaussian().means
     ridge = 0.0 if bound == "mixture" else 0.5
     reference = {
-        "self-normalized": naive_ridge(naive.self_normalized, problem, 1, 0.5),
+        "self_normalized": naive_ridge(naive.self_normalized, problem, 1, 0.5),
         "K^2": naive_ridge(naive.self_normalized, problem, 36, 0.5),
-        "worst-case": naive_ridge(naive.worst_case, problem, 1, 0.5),
+        "worst_case": naive_ridge(naive.worst_case, problem, 1, 0.5),
         "mixture": naive_mixture(problem),
     }[bound]
     ours = {
-        "self-normalized": SelfNormalized(),
+        "self_normalized": SelfNormalized(),
         "K^2": SelfNormalized(comparisons="K^2"),
-        "worst-case": WorstCase(),
+        "worst_case": WorstCase(),
         "mixture": Mixture(),
     }[bound]
     explorer = LinGapE(

@@ -8,10 +8,12 @@ import pytest
 import naive
 from lingape import (
     FixedDesign,
+    JedraProutiere,
     LinGapE,
     Mixture,
     Problem,
     SelfNormalized,
+    Stylised,
     WorstCase,
     XYOracle,
     run,
@@ -203,16 +205,16 @@ def test_refinement_is_the_same_in_both_lanes(elimination):
     for seed in range(12):
         pulls = {}
         for bound in (Mixture(), Mixture(refined=True)):
-            plain, fast = (
+            plain, compiled = (
                 LinGapE(instance.problem(), bound=bound, elimination=elimination) for _ in range(2)
             )
-            for explorer, lane in ((plain, "plain"), (fast, "compiled")):
+            for explorer, lane in ((plain, "plain"), (compiled, "compiled")):
                 run(explorer, instance.gaussian(), seed=seed, lane=lane)
-            assert plain.counts.tolist() == fast.counts.tolist()
-            assert plain.contest[:2] == fast.contest[:2]
-            assert plain.contest.margin == pytest.approx(fast.contest.margin, rel=1e-6)
+            assert plain.counts.tolist() == compiled.counts.tolist()
+            assert plain.contest[:2] == compiled.contest[:2]
+            assert plain.contest.margin == pytest.approx(compiled.contest.margin, rel=1e-6)
             for leader, rivals in plain._dropped.items():
-                assert rivals == pytest.approx(fast._dropped.get(leader, {}), rel=1e-6)
+                assert rivals == pytest.approx(compiled._dropped.get(leader, {}), rel=1e-6)
             pulls[bound.refined] = plain.counts.sum()
         earlier += pulls[True] < pulls[False]
     assert earlier
@@ -273,3 +275,38 @@ def test_fixed_design_is_refused_with_an_explanation():
     with pytest.raises(InvalidBound, match="past rewards choose") as error:
         LinGapE(Problem(np.eye(2)), bound=FixedDesign())
     assert "Mixture" in str(error.value)
+
+
+def test_stylised_by_hand():
+    problem = Problem(np.eye(2), noise_scale=3.0, delta=0.1)
+    estimate = Stylised().estimate(problem)
+    estimate.load(np.array([4, 4]), np.zeros(2))
+    expected = 3 * math.sqrt(2 * math.log((1 + math.log(8)) / 0.1))
+    assert Stylised().radius(problem, estimate) == pytest.approx(expected)
+    assert Stylised().widths(problem, estimate, 0)[1] == pytest.approx(expected * math.sqrt(0.5))
+
+
+def test_stylised_guarantees_nothing_and_says_so():
+    instance = soare(3, 0.3)
+    result = run(LinGapE(instance.problem(), bound=Stylised()), instance.gaussian(), lane="plain")
+    assert not result.certificate.proven
+    assert "NO GUARANTEE" in str(result.certificate)
+    assert run(LinGapE(instance.problem()), instance.gaussian()).certificate.proven
+
+
+@pytest.mark.parametrize("bound", [JedraProutiere(), Stylised()])
+def test_no_ridge(bound):
+    with pytest.raises(InvalidBound, match="ridge"):
+        bound.estimate(Problem(np.eye(2)), 1.0)
+
+
+def test_order_of_widths():
+    """Stylised < Mixture < JedraProutiere, which is why the last is not the default."""
+    instance = soare(5, 0.01)
+    problem, counts = instance.problem(), np.array(TABLE_1["LinGapE"])
+    widths = []
+    for bound in (Stylised(), Mixture(), JedraProutiere()):
+        estimate = bound.estimate(problem)
+        estimate.load(counts, np.zeros(6))
+        widths.append(bound.widths(problem, estimate, 0)[5])
+    assert widths == sorted(widths)

@@ -25,15 +25,15 @@ def _built(kind, problem, budget, **settings):
 
 
 BUILDERS = {name: functools.partial(_built, kind) for name, kind in BUDGET_EXPLORERS.items()} | {
-    "lingape-budget-tracking": functools.partial(_built, LinGapEBudget, pull=Tracking()),
-    "lingape-budget-spanning": functools.partial(_built, LinGapEBudget, start="spanning"),
-    "lingape-budget-ridge": functools.partial(
+    "lingape_budget_tracking": functools.partial(_built, LinGapEBudget, pull=Tracking()),
+    "lingape_budget_spanning": functools.partial(_built, LinGapEBudget, start="spanning"),
+    "lingape_budget_ridge": functools.partial(
         _built, LinGapEBudget, bound=SelfNormalized(), pull=Tracking(), exploration=3.0
     ),
-    "bayes-gap-ridge": functools.partial(_built, BayesGap, bound=SelfNormalized("K^2"), ridge=2.0),
-    "ugape-budget-unstructured": functools.partial(_built, UGapEBudget, bound=Unstructured()),
+    "bayes_gap_ridge": functools.partial(_built, BayesGap, bound=SelfNormalized("K^2"), ridge=2.0),
+    "ugape_budget_unstructured": functools.partial(_built, UGapEBudget, bound=Unstructured()),
     "gse-in-thirds": functools.partial(_built, GSE, factor=3),
-    "sequential-halving-mixture": functools.partial(_built, SequentialHalving, bound=Mixture()),
+    "sequential_halving_mixture": functools.partial(_built, SequentialHalving, bound=Mixture()),
 }
 
 

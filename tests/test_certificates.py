@@ -1,12 +1,14 @@
 """A certificate claims what is proven, and no more."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from lingape import (
     ALBA,
+    EXPLORERS,
     RAGE,
     FixedDesign,
     LinGapE,
@@ -117,14 +119,21 @@ class TestWords:
 
     def test_phases_fix_the_pulls_of_a_phase(self):
         problem = canonical(3, 1.0).problem()
-        whole = "Which arm is pulled at which time was fixed before any reward was seen."
-        assert whole in XYStatic(problem).certificate().assumptions
-        assumptions = XYAdaptive(problem).certificate().assumptions
-        assert whole not in assumptions and any("of that phase" in text for text in assumptions)
+        whole = "which arm is pulled at which time was fixed before any reward was seen."
+        assert whole in str(XYStatic(problem).certificate().assumptions)
+        assumptions = str(XYAdaptive(problem).certificate().assumptions)
+        assert whole not in assumptions and "of that phase" in assumptions
+
+    @pytest.mark.parametrize("name", [name for name in EXPLORERS if name != "xy_oracle"])
+    def test_a_plain_sentence_comes_first_and_the_exact_statement_after_it(self, name):
+        for text in EXPLORERS[name](canonical(3, 1.0).problem()).certificate().assumptions:
+            plain, exact = text.split(" Precisely: ")
+            assert plain[0].isupper() and plain.endswith(".") and exact.endswith(".")
+            assert not re.search(r"[θᵀ‖λ]|Gaussian|told", plain)
 
     def test_an_oracle_assumes_what_it_was_told(self):
         instance = canonical(3, 1.0)
-        told = "θ is what the explorer was told."
+        told = "The explorer was told the true weights θ of the features."
         for test, assumes in (("true", True), ("estimated", False)):
             explorer = XYOracle(instance.problem(), theta=instance.theta, test=test)
             assert (told in explorer.certificate().assumptions) == assumes

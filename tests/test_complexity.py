@@ -1,4 +1,4 @@
-"""Theoretical quantities, against closed forms and the theorems they stand in."""
+"""Theoretical quantities, against closed forms and the theorems they appear in."""
 
 import numpy as np
 import pytest

@@ -148,7 +148,7 @@ def test_explorers_offered_exist():
     choice = next(p for p in main.commands["find"].params if p.name == "explorer").type
     assert tuple(choice.choices) == CHOICES
     with pytest.raises(InvalidArgument, match="one of lingape"):
-        make_explorer("xy-oracle", Problem(np.eye(2)))
+        make_explorer("xy_oracle", Problem(np.eye(2)))
 
 
 def test_json_is_all_of_stdout(arms):

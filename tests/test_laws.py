@@ -54,16 +54,16 @@ BUILDERS["lingape-spanning-ridge"] = functools.partial(
 BUILDERS["lingape-eliminating-to-stop"] = functools.partial(_plain, LinGapE, elimination="stop")
 BUILDERS["lingape-eliminating"] = functools.partial(_plain, LinGapE, elimination="sample")
 BUILDERS["lingape-K^2"] = functools.partial(_lingape, SelfNormalized("K^2"), "greedy")
-BUILDERS["xy-static-greedy"] = functools.partial(_plain, XYStatic, design="greedy")
-BUILDERS["xy-static-printed"] = functools.partial(
+BUILDERS["xy_static_greedy"] = functools.partial(_plain, XYStatic, design="greedy")
+BUILDERS["xy_static_printed"] = functools.partial(
     _plain, XYStatic, bound=FixedDesign("printed"), ridge=0.01
 )
-BUILDERS["xy-static-mixture"] = functools.partial(_plain, XYStatic, bound=Mixture())
-BUILDERS["xy-oracle-estimated"] = functools.partial(_oracle, test="estimated")
+BUILDERS["xy_static_mixture"] = functools.partial(_plain, XYStatic, bound=Mixture())
+BUILDERS["xy_oracle_estimated"] = functools.partial(_oracle, test="estimated")
 
 BOUND_BUILDERS = dict(BOUNDS) | {
     "mixture-refined": functools.partial(Mixture, refined=True),
-    "self-normalized-K^2": functools.partial(SelfNormalized, "K^2"),
+    "self_normalized_K^2": functools.partial(SelfNormalized, "K^2"),
 }
 
 

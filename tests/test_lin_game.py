@@ -1,4 +1,4 @@
-"""LinGame does what its formulas say, as fast code and as slow."""
+"""LinGame does what its formulas say, in both lanes."""
 
 import math
 
@@ -194,12 +194,12 @@ def rate(instance, proportions):
 def test_lanes_agree_with_settings(kind, settings):
     for instance in (soare(3, 0.2), sphere(12, 4, seed=2)):
         problem = instance.problem(epsilon=0.05)
-        plain, fast = (
+        plain, compiled = (
             run(kind(problem, **settings), instance.gaussian(), seed=4, max_pulls=900, lane=lane)
             for lane in ("plain", "compiled")
         )
-        assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.ending is fast.ending
+        assert plain.counts.tolist() == compiled.counts.tolist()
+        assert plain.ending is compiled.ending
 
 
 @pytest.mark.parametrize("kind", [LinGame, LinGameC])

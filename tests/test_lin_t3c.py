@@ -35,7 +35,7 @@ def test_challenger_by_hand():
     assert explorer._challenger(explorer.estimate, 0) == 1
     explorer.tell_many([1] * 99, [0.4] * 99)  # now it is 0.595/√1.01 behind
     assert explorer._challenger(explorer.estimate, 0) == 2
-    # A leader that looks worse is challenged by whoever is furthest ahead.
+    # A leader that looks worse is challenged by the arm that is furthest ahead.
     assert explorer._challenger(explorer.estimate, 1) == 2
 
 

@@ -3,13 +3,11 @@
 import math
 import subprocess
 import sys
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from lingape import (
-    Ending,
     LinGapE,
     LinUGapE,
     Problem,
@@ -25,7 +23,8 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, MissingExtra
-from lingape.trace import Moment, Trace, trace
+from lingape.study import Row
+from lingape.trace import Trace, TracePoint, trace
 
 pytest.importorskip("matplotlib")
 from matplotlib import rcParams  # noqa: E402
@@ -38,21 +37,17 @@ from lingape.plots import arms, style  # noqa: E402
 EASY = canonical(3, 1.0)
 
 
-class Row(NamedTuple):
-    explorer: str
-    instance: str
-    seed: int
-    pulls: int
-    ending: str = "settled"
+def row(explorer, instance, seed, pulls, ending="settled"):
+    return Row(explorer, instance, seed, 0, True, pulls, (pulls,), ending, 0.0)
 
 
 ROWS = [
-    Row(explorer, instance, seed, base * (1 + seed))
+    row(explorer, instance, seed, base * (1 + seed))
     for explorer, scale in [("LinGapE", 1), ("XYStatic", 10)]
     for instance, base in [("near", 100 * scale), ("far", 20 * scale)]
     for seed in range(4)
 ]
-CUT = [*ROWS, Row("XYStatic", "near", 4, 9_000, "stopped at the pull limit")]
+CUT = [*ROWS, row("XYStatic", "near", 4, 9_000, "stopped at the pull limit")]
 
 
 def labels(figure):
@@ -107,10 +102,6 @@ class TestStoppingTimes:
         assert any("hollow" in label for label in labels(figure))
         assert not any("hollow" in label for label in labels(plots.stopping_times(ROWS)))
 
-    def test_endings_may_be_the_enum(self):
-        rows = [row._replace(ending=Ending.SETTLED) for row in ROWS]
-        assert labels(plots.stopping_times(rows)) == ["LinGapE", "XYStatic"]
-
     def test_lower_bounds(self):
         figure = plots.stopping_times(ROWS, lower_bounds={"far": 7.0, "near": None})
         (axes,) = figure.axes
@@ -137,7 +128,7 @@ class TestStoppingTimes:
             plots.stopping_times([])
 
     def test_looks_differ_in_more_than_colour(self):
-        rows = [Row(f"explorer {k}", "near", 0, 10 + k) for k in range(7)]
+        rows = [row(f"explorer {k}", "near", 0, 10 + k) for k in range(7)]
         keys = plots.stopping_times(rows).legends[0].legend_handles
         assert len({key.get_color() for key in keys}) == 7
         assert len({key.get_marker() for key in keys}) == 7
@@ -214,11 +205,11 @@ class TestMargin:
         figure = plots.margin(seen)
         axes, strip = figure.axes
         curve, end, epsilon = axes.lines
-        assert list(curve.get_xdata()) == [m.pulls for m in seen.moments]
-        assert list(curve.get_ydata()) == [m.margin for m in seen.moments]
+        assert list(curve.get_xdata()) == [m.pulls for m in seen.points]
+        assert list(curve.get_ydata()) == [m.margin for m in seen.points]
         assert (end.get_xdata()[0], end.get_ydata()[0]) == (
             seen.result.pulls,
-            seen.moments[-1].margin,
+            seen.points[-1].margin,
         )
         assert list(epsilon.get_ydata()) == [0.1, 0.1]
         assert axes.get_xscale() == strip.get_xscale() == "log"
@@ -235,14 +226,14 @@ class TestMargin:
             for bars in strip.collections
             for path in bars.get_paths()
         )
-        assert spans[0][0] == seen.moments[0].pulls
-        assert spans[-1][1] == seen.moments[-1].pulls
+        assert spans[0][0] == seen.points[0].pulls
+        assert spans[-1][1] == seen.points[-1].pulls
         for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
             assert start == pytest.approx(end)
 
     def test_rows_are_the_contests_and_the_rest_are_others(self):
-        moments = [Moment(2**k, 0, 1 + k % 9, 1.0 / (k + 1)) for k in range(18)]
-        moments += [Moment(2 ** (18 + k), 3, 0, 0.01) for k in range(3)]
+        moments = [TracePoint(2**k, 0, 1 + k % 9, 1.0 / (k + 1)) for k in range(18)]
+        moments += [TracePoint(2 ** (18 + k), 3, 0, 0.01) for k in range(3)]
         result = run(LinGapE(EASY.problem()), EASY.gaussian(), max_pulls=20)
         problem = sphere(12, 4).problem()
         figure = plots.margin(Trace(problem, tuple(moments), result))
@@ -256,7 +247,7 @@ class TestMargin:
 
     def test_a_single_moment(self):
         seen = trace(LinGapE(EASY.problem()), EASY.gaussian(), max_pulls=3)
-        assert len(seen.moments) == 1
+        assert len(seen.points) == 1
         plots.margin(seen).draw_without_rendering()
 
     def test_no_contest_no_plot(self):
@@ -430,7 +421,7 @@ def test_the_style_of_others_is_neither_used_nor_changed(tmp_path):
     [(0, "0"), (1, "1"), (20_000, "20,000"), (1e6, "10⁶"), (5e6, "5·10⁶"), (0.5, "")],
 )
 def test_counts_in_words(value, text):
-    assert style.counted(value) == text
+    assert style.count_label(value) == text
 
 
 @pytest.mark.parametrize(
@@ -438,7 +429,7 @@ def test_counts_in_words(value, text):
     [(0, "0"), (-2, "−2"), (0.25, "0.25"), (0.001, "0.001"), (3e-4, "3·10⁻⁴"), (1e-7, "10⁻⁷")],
 )
 def test_margins_in_words(value, text):
-    assert style.signed(value) == text
+    assert style.signed_label(value) == text
 
 
 def test_dollars_are_no_formulas(tmp_path):

@@ -113,12 +113,12 @@ def test_finds_an_item_that_no_arm_is_like():
     problem = Problem.transductive(np.eye(3), items, noise_scale=0.3)
     for seed in range(5):
         world = Gaussian(problem.arms, rng.standard_normal(3), scale=0.3)
-        plain, fast = (
+        plain, compiled = (
             run(RAGE(problem), world, seed=seed, lane=lane, max_pulls=20_000)
             for lane in ("plain", "compiled")
         )
-        assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.certificate == fast.certificate
+        assert plain.counts.tolist() == compiled.counts.tolist()
+        assert plain.certificate == compiled.certificate
         assert plain.certificate.settled
         assert plain.arm == 3 + int((items @ world.theta).argmax())
 

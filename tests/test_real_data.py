@@ -246,7 +246,7 @@ def test_other_data_get_levels_of_their_own():
 
 def test_samples_that_cannot_be(data):
     for k in 1, 2.5, "3", None:
-        with pytest.raises(InvalidArgument, match="at least 2 arms"):
+        with pytest.raises(InvalidArgument, match="whole number from 2"):
             data.sample(k, 0)
     for seed in -1, 0.5:
         with pytest.raises(InvalidArgument, match="seed"):

@@ -183,7 +183,7 @@ def test_recommends_items_from_the_start():
 
 
 def test_result_is_about_items():
-    """The first axis pays more than any item; it is no answer, so nothing is lacking."""
+    """The first axis pays more than any item; it cannot be the answer, so nothing is missing."""
     problem = Problem.transductive(np.eye(3), [[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]], noise_scale=0.1)
     result = run(LinGapE(problem), Gaussian(problem.arms, [1.0, 0.2, 0.0], scale=0.1))
     assert (result.arm, result.true_gap, result.correct) == (3, 0.0, True)
@@ -215,7 +215,7 @@ def test_gaps_are_those_of_answers():
 
 
 def test_gaps_ignore_a_pullable_arm_that_ties():
-    """An arm as good as the best answer is no rival of it."""
+    """An arm as good as the best answer is not a rival of it."""
     problem = Problem.transductive(np.eye(2), [[1.0, 0.0], [0.0, 1.0]])
     assert gaps(problem, [1.0, 0.5])[0] == 2
     assert gaps(problem, [1.0, 0.5])[1][2:] == pytest.approx([0.5, 0.5])

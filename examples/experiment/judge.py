@@ -1,9 +1,9 @@
-"""Stand in for an experiment: was this prompt's answer right? Prints 1 or 0.
+"""Simulate an experiment: was this prompt's answer right? Prints 1 or 0.
 
     lingape find prompts.csv --reward-cmd 'python judge.py {features}' --binary
 
-The chance of 1 is linear in the features. The number of the pull seeds the draw, so that a search
-can be repeated.
+The probability of 1 is linear in the features. The number of the pull is the seed, so that a
+search can be repeated.
 """
 
 import os

@@ -59,7 +59,7 @@ from .live import Client, Experiment, Ticket, noise_scale_for
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
 from .runs import Ending, Result, Step, play, run
-from .study import Results, Row, Study, Summary
+from .study import Cell, Results, Row, Study
 
 __version__: str
 
@@ -110,7 +110,7 @@ __all__ = [
     "Step",
     "Study",
     "Stylised",
-    "Summary",
+    "Cell",
     "Ticket",
     "Tracking",
     "UGapE",

@@ -61,7 +61,7 @@ class Certificate:
             return (
                 f"{'Settled' if self.settled else 'Not settled'} after {pulls}: no other "
                 f"{self.noun} is more than {upward(self.gap_bound)} better than any of "
-                f"{self._shown}, {confidence}; asked for was ε = {self.epsilon:g}."
+                f"{self._shown}, {confidence}; the goal is ε = {self.epsilon:g}."
             )
         if self.settled:
             return f"Settled. {self._comparison()}, {confidence} ({pulls})."

@@ -1,4 +1,4 @@
-"""Checks of single arguments that functions all over the package take."""
+"""Checks of arguments that are used throughout the package."""
 
 from operator import index
 from typing import Any
@@ -17,7 +17,7 @@ def checked_whole(
 ) -> int:
     """Return `value` as an int if it is a whole number in range, or raise `error`.
 
-    name: what to call it in the message. advice: what else to say there.
+    name: what to call it in the message. advice: a sentence to add there.
 
     >>> checked_whole("seed", 3)
     3
@@ -28,7 +28,12 @@ def checked_whole(
         number = None
     if number is None or number < least or (most is not None and number > most):
         limits = f"from {least}" if most is None else f"from {least} to {most:,}"
-        raise error(
-            f"{name} must be a whole number {limits}; got {value!r}.{advice and ' '}{advice}"
-        )
+        rule = f"{name} must be a whole number {limits}; got {glimpse(value)}."
+        raise error(f"{rule} {advice}".rstrip())
     return number
+
+
+def glimpse(value: Any) -> str:
+    """Return the beginning of a value's repr, for a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

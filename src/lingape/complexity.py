@@ -18,11 +18,11 @@ from .problem import LARGEST, SMALLEST, Problem, as_float, checked_theta
 
 
 class CharacteristicTime(NamedTuple):
-    """T*(θ): whoever errs at most δ of the time needs kl(δ, 1-δ)·T* samples or more."""
+    """T*(θ): an algorithm with error rate at most δ needs at least kl(δ, 1-δ)·T* samples."""
 
     time: float  # T*, from below: certified
-    gap: float  # how much larger it can be, as a share
-    allocation: FloatArray  # the best proportions of pulls for someone who knows θ
+    gap: float  # how much larger it can be, relatively
+    allocation: FloatArray  # the best proportions of pulls if θ were known
 
     def samples(self, delta: float) -> float:
         """Return the least expected number of samples, for Gaussian noise."""
@@ -43,8 +43,8 @@ def divergence(delta: float) -> float:
 def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     """Return the best arm and Δ (14): how much worse each arm is than the best.
 
-    For the best arm itself it is the least of the others'. Exact duplicates of the best arm are as
-    good as it and have gap 0. The best is among the answers, and arms that cannot be the answer
+    For the best arm itself it is the smallest of the others'. Exact duplicates of the best arm are
+    as good as it and have gap 0. The best is among the answers, and arms that cannot be the answer
     have no gap: NaN.
     """
     vector = checked_theta(problem, theta)
@@ -111,7 +111,7 @@ class Complexity:
     oracle_sum: float  # H'_oracle
     ugape: float  # UGapE's H_ε for rewards of range 2, which ignores features
     characteristic: CharacteristicTime
-    lower_bound: float | None  # kl(δ, 1-δ)·T* samples, for ε = 0: more answers, fewer samples
+    lower_bound: float | None  # kl(δ, 1-δ)·T* samples; for ε = 0 only
     theorem_2: float | None  # the paper's bound on LinGapE's samples (16), if its condition holds
     theorem_2_large_ridge: float | None  # and (17)
 

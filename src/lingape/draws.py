@@ -1,6 +1,6 @@
 """Random numbers that depend on (seed, time, number) alone, for explorers that draw.
 
-An explorer's state is a fold over rewards, so what it draws must follow from how many there are:
+An explorer's state is a fold over rewards, so its draws must depend only on how many there are:
 the same log gives the same next question on any machine. The mixer is SplitMix64 (Steele, Lea and
 Flood 2014).
 """

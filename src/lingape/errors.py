@@ -5,10 +5,10 @@ LingapeError
 ├── InvalidArm         (ValueError)    no such arm
 ├── InvalidReward      (ValueError)    not a finite number
 ├── InvalidBound       (ValueError)    the bound does not fit the explorer or the problem
-├── InvalidEnvironment (ValueError)    a simulated world that cannot be
-├── InvalidState       (ValueError)    a saved state that does not hold together
+├── InvalidEnvironment (ValueError)    a simulated world that cannot exist
+├── InvalidState       (ValueError)    a saved state that is damaged
 ├── InvalidData        (ValueError)    a data file that is damaged or of another kind
-├── InvalidArgument    (ValueError)    any other argument outside its range
+├── InvalidArgument    (ValueError)    any other argument out of range
 ├── IllConditioned     (ArithmeticError) numbers too far apart in size to compute with
 ├── DesignFailed       (RuntimeError)  a design problem was not solved to its tolerance
 ├── ExplorationOver    (RuntimeError)  the answer is known; there is nothing left to ask
@@ -41,7 +41,7 @@ class InvalidReward(LingapeError, ValueError):
 
 
 class InvalidBound(LingapeError, ValueError):
-    """The confidence bound does not hold for, or lacks something from, its user."""
+    """The confidence bound does not fit the explorer or the problem."""
 
 
 class InvalidEnvironment(LingapeError, ValueError):
@@ -57,7 +57,7 @@ class InvalidData(LingapeError, ValueError):
 
 
 class InvalidArgument(LingapeError, ValueError):
-    """An argument lies outside its range."""
+    """An argument is out of range."""
 
 
 class IllConditioned(LingapeError, ArithmeticError):
@@ -85,7 +85,7 @@ class StorageFailed(LingapeError, RuntimeError):
 
 
 class MissingData(LingapeError, RuntimeError):
-    """The data are not here and could not be downloaded."""
+    """The data are not available and could not be downloaded."""
 
 
 class MissingExtra(LingapeError, ImportError):
@@ -93,7 +93,7 @@ class MissingExtra(LingapeError, ImportError):
 
 
 def in_words(reason: BaseException) -> str:
-    """Return why something could not be read, without the names that Python has for it.
+    """Return the reason for an error in words, without Python's names for it.
 
     >>> in_words(KeyError("counts")), in_words(ValueError("3 is not a text."))
     ("'counts' is missing", '3 is not a text')
@@ -107,5 +107,5 @@ def in_words(reason: BaseException) -> str:
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror
     if isinstance(reason, TypeError | AttributeError | IndexError):
-        return "a part of it is missing or of another kind"
+        return "a part of it is missing or has the wrong type"
     return str(reason).rstrip(".") or "no reason is given"

@@ -18,7 +18,7 @@ LEVELS = (0.1, 0.5, 0.9)
 
 @dataclass(frozen=True)
 class Cost:
-    """How many pulls an explorer will take, if θ is as supposed."""
+    """How many pulls an explorer will take, if θ is as assumed."""
 
     explorer: str
     quantiles: dict[float, float]  # by probability; infinite beyond the limit
@@ -50,7 +50,7 @@ class Forecast:
         runs = [row for row in self.rows if row.explorer == explorer]
         return Cost(
             explorer=explorer,
-            # The least number within which at least this share of the runs had ended.
+            # The smallest number of pulls within which at least this share of the runs ended.
             quantiles={p: ordered[math.ceil(p * len(ordered)) - 1] for p in LEVELS},
             mean=sum(pulls) / len(pulls) if math.isfinite(ordered[-1]) else None,
             settled=sum(map(math.isfinite, pulls)) / len(pulls),
@@ -63,20 +63,19 @@ def from_prior(
 ) -> list[Instance]:
     """Return instances whose θ are drawn from a Gaussian prior with this standard deviation.
 
-    prior_scale: of each weight. Half the size that you would be surprised to see exceeded is a
-        fair guess.
+    prior_scale: of each weight. A reasonable guess is half the size that would surprise you.
     """
     size = _positive("prior_scale", prior_scale)
     rng = np.random.default_rng(seed)
     thetas = size * rng.standard_normal((draws, problem.arms.shape[1]))
-    return [_supposed(problem, theta, k) for k, theta in enumerate(thetas)]
+    return [_drawn(problem, theta, k) for k, theta in enumerate(thetas)]
 
 
 def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list[Instance]:
-    """Return instances whose best arm is better than the next by `gap`, the least that matters.
+    """Return instances whose best arm leads by `gap`, the smallest lead that matters.
 
-    θ has a random direction and the length that gives this gap: the hardest cases worth caring
-    for. Arms that are the same do not count as the next.
+    θ has a random direction and the length that gives this gap: the hardest cases that
+    matter. Duplicates of the best arm do not count as the next.
     """
     size = _positive("gap", gap)
     if len(np.unique(problem.twins)) < 2:
@@ -89,10 +88,10 @@ def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list
         theta: FloatArray = rng.standard_normal((problem.arms.shape[1],))
         least = _lead(problem, theta)
         if least > 1e-12 * float(np.abs(problem.arms @ theta).max()):
-            found.append(_supposed(problem, theta * (size / least), len(found)))
+            found.append(_drawn(problem, theta * (size / least), len(found)))
     if len(found) < draws:
         raise InvalidArgument(
-            f"The arms are too much alike for a gap of {size:g} between the best two. Drop arms "
+            f"The arms are too similar for a gap of {size:g} between the best two. Drop arms "
             "that nearly repeat others."
         )
     return found
@@ -117,7 +116,7 @@ def forecast(
     return Forecast(study.run(jobs=jobs, progress=progress).rows, max_pulls)
 
 
-def _supposed(problem: Problem, theta: FloatArray, number: int) -> Instance:
+def _drawn(problem: Problem, theta: FloatArray, number: int) -> Instance:
     return Instance(f"draw {number}", np.array(problem.arms), theta)
 
 

@@ -1,11 +1,12 @@
 """A standing comparison: every explorer on a fixed set of instances.
 
 New explorers are picked up from the registries. Fixed confidence: samples until settled as a
-multiple of the lower bound, errors, and time a round. Fixed budget: errors at equal budget.
+multiple of the lower bound, errors, and time per round. Fixed budget: errors at equal budget.
 """
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from .explorers import BUDGET_EXPLORERS, EXPLORERS
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run
-from .study import Study, Summary, Tally
+from .study import Cell, Pace, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,11 +29,11 @@ CHAMPION = "lingape"
 VARIANTS = (
     "lingape(pull=tracking)",
     "lingape(elimination=sample)",
-    "lingape(bound=self-normalized)",
+    "lingape(bound=self_normalized)",
     "lingape(bound=stylised)",
-    "lin-game(bound=self-normalized)",
-    "lazy-track-and-stop(bound=jedra-proutiere)",
-    "xy-static(bound=mixture)",
+    "lin_game(bound=self_normalized)",
+    "lazy_track_and_stop(bound=jedra_proutiere)",
+    "xy_static(bound=mixture)",
 )
 # The paper's settings, random and sparse arms, items that cannot be pulled, near ties and ties.
 HARD = (
@@ -56,16 +57,16 @@ BUDGETS = (
 )
 COLUMNS = ("explorer", "instance", "runs", "unfinished", "mean", "standard_error", "errors")
 # Yardsticks that are told θ, and rules without a proof, do not compete.
-NOT_COMPETING = ("xy-oracle", "lingape(bound=stylised)")
+NOT_COMPETING = ("xy_oracle", "lingape(bound=stylised)")
 
 
 @dataclass(frozen=True)
-class Options:
+class BoardOptions:
     """How long to compare.
 
     seeds: runs of each pair.
     max_pulls: the limit of a run; on tied arms a tenth of it.
-    quick: few instances and runs, to see that it works.
+    quick: few instances and runs, as a quick check.
     data: instances made from real data, if any.
     """
 
@@ -79,52 +80,47 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """What came of a comparison."""
+    """The results of a comparison."""
 
-    options: Options
-    confident: list[Summary]
-    tied: list[Summary]
-    budget: list[tuple[int, Summary]]  # with the budget
-    speeds: dict[str, float]  # rounds a second
+    options: BoardOptions
+    confident: list[Cell]
+    tied: list[Cell]
+    budget: list[tuple[int, Cell]]  # with the budget
+    speeds: dict[str, float]  # rounds per second
     refused: list[str] = field(default_factory=list)
 
     def lost(self) -> list[str]:
-        """Return where somebody proven needs clearly fewer samples than LinGapE, in words."""
+        """Return where an explorer with a proof needs clearly fewer samples, in words."""
         found = []
-        for instance in dict.fromkeys(cell.instance for cell in self.confident):
-            cells = {c.explorer: c for c in self.confident if c.instance == instance}
-            champion = cells.get(CHAMPION)
-            if champion is None:
-                continue
-            for name, cell in cells.items():
-                if name in NOT_COMPETING or cell.unfinished:
-                    continue
-                doubt = 2 * math.hypot(cell.standard_error or 0, champion.standard_error or 0)
-                if champion.unfinished or cell.mean < champion.mean - doubt:
-                    found.append(
-                        f"{instance}: {name} needs {cell.mean:,.0f} samples, {CHAMPION} "
-                        f"{champion.mean:,.0f}."
-                    )
+        for cell, champion in self._competing():
+            doubt = 2 * math.hypot(cell.standard_error or 0, champion.standard_error or 0)
+            if champion.unfinished or cell.mean < champion.mean - doubt:
+                found.append(
+                    f"{cell.instance}: {cell.explorer} needs {cell.mean:,.0f} samples, {CHAMPION} "
+                    f"{champion.mean:,.0f}."
+                )
         return found
 
     def everywhere_better(self) -> list[str]:
         """Return explorers that need fewer samples than LinGapE on average on every instance."""
-        instances = list(dict.fromkeys(cell.instance for cell in self.confident))
-        means = {(c.explorer, c.instance): c for c in self.confident}
-        better = []
-        for name in dict.fromkeys(c.explorer for c in self.confident):
-            if name == CHAMPION or name in NOT_COMPETING:
-                continue
-            pairs = [(means.get((name, i)), means.get((CHAMPION, i))) for i in instances]
-            if all(
-                mine is not None
-                and other is not None
-                and not mine.unfinished
-                and mine.mean < other.mean
-                for mine, other in pairs
-            ):
-                better.append(name)
-        return better
+        wins = Counter(
+            cell.explorer for cell, champion in self._competing() if cell.mean < champion.mean
+        )
+        return [name for name in wins if wins[name] == len(self._instances())]
+
+    def _competing(self) -> list[tuple[Cell, Cell]]:
+        """Return finished cells of other explorers with a proof, each with LinGapE's beside it."""
+        champions = {cell.instance: cell for cell in self.confident if cell.explorer == CHAMPION}
+        return [
+            (cell, champions[cell.instance])
+            for cell in self.confident
+            if cell.explorer not in (CHAMPION, *NOT_COMPETING)
+            and cell.instance in champions
+            and not cell.unfinished
+        ]
+
+    def _instances(self) -> list[str]:
+        return list(dict.fromkeys(cell.instance for cell in self.confident))
 
     def markdown(self, command: str) -> str:
         """Return the page."""
@@ -134,16 +130,16 @@ class Board:
             "",
             f"Every explorer on the same instances with the same noise: {o.seeds} runs each, "
             f"δ = 0.05, ε = 0, limit {o.max_pulls:,} pulls. An explorer has its default settings, "
-            "with the stopping bound `Mixture` where it leaves that open, so that these compete "
-            "on what they pull alone; variants are named. `xy-oracle` is told θ and `stylised` "
-            "has no proof: they do not compete.",
+            "and the stopping bound `Mixture` where it has none of its own, so that these "
+            "compete only on what they pull; variants are named. `xy_oracle` is told θ and "
+            "`stylised` has no proof: they do not compete.",
             "",
             "![Samples until settled](leaderboard.png)",
             "",
             "## Fixed confidence",
             "",
         ]
-        for instance in dict.fromkeys(cell.instance for cell in self.confident):
+        for instance in self._instances():
             lines += [f"### {instance}", "", *self._table(instance), ""]
         lines += ["## Tied arms", "", *self._tied_table(), ""]
         lines += ["## Fixed budget", "", *self._budget_table(), ""]
@@ -171,9 +167,9 @@ class Board:
 
     def _speed_table(self) -> list[str]:
         lines = [
-            "On soare(5, 0.1) with a δ too small to settle, one process, set-up included.",
+            "On soare(5, 0.1) with a δ too small to settle, in one process, including set-up.",
             "",
-            "| explorer | µs a round | rounds a second |",
+            "| explorer | µs per round | rounds per second |",
             "|---|---:|---:|",
         ]
         for name, speed in sorted(self.speeds.items(), key=lambda item: -item[1]):
@@ -181,9 +177,10 @@ class Board:
         return lines
 
     def _tied_table(self) -> list[str]:
+        limit = self.options.max_pulls // 10
         lines = [
-            "Two arms are equally good: to settle is to claim a difference that is not there, and "
-            f"may happen in 5 % of runs. Limit {self.options.max_pulls // 10:,} pulls.",
+            "Two arms are equally good: a run that settles claims a difference that does not "
+            f"exist, which may happen in 5 % of runs. Limit {limit:,} pulls.",
             "",
             "| explorer | instance | false claims (95 %) |",
             "|---|---|---|",
@@ -215,8 +212,8 @@ class Board:
             lines += ["LinGapE with Mixture loses, by more than two standard errors, here:", ""]
             lines += [f"- {sentence}" for sentence in lost]
         else:
-            lines.append("Nobody proven needs clearly fewer samples than LinGapE with Mixture.")
-        names = ", ".join(better) or "nobody"
+            lines.append("No explorer with a proof needs clearly fewer samples than LinGapE.")
+        names = ", ".join(better) or "none"
         lines += ["", f"Better on average on every instance: {names}."]
         if self.refused:
             lines += ["", "Not run:", "", *(f"- {sentence}" for sentence in self.refused)]
@@ -258,7 +255,7 @@ class Board:
         }
 
 
-def compare(options: Options) -> Board:
+def compare_all(options: BoardOptions) -> Board:
     """Run the comparison."""
     entries = [*EXPLORERS, *VARIANTS]
     confident, refused = _judged(
@@ -276,7 +273,7 @@ def compare(options: Options) -> Board:
         options,
         limit=options.max_pulls // 10,
     )
-    budget: list[tuple[int, Summary]] = []
+    budget: list[tuple[int, Cell]] = []
     for instance, pulls in BUDGETS[:1] if options.quick else BUDGETS:
         names = [f"{name}(budget={pulls})" for name in BUDGET_EXPLORERS]
         cells, _ = _judged(names, [instance], options, limit=pulls, seeds=10 * options.seeds)
@@ -284,8 +281,8 @@ def compare(options: Options) -> Board:
     return Board(options, confident, tied, budget, _speeds(entries, options), refused)
 
 
-def _speeds(entries: Iterable[str], options: Options) -> dict[str, float]:
-    """Return how many rounds a second each explorer plays on an instance that it cannot settle."""
+def _speeds(entries: Iterable[str], options: BoardOptions) -> dict[str, float]:
+    """Return how many rounds per second each explorer plays, on an instance too hard to settle."""
     instance = soare(5, 0.1)
     problem = instance.problem(delta=1e-30)
     limit = 2_000 if options.quick else 50_000
@@ -301,14 +298,14 @@ def _speeds(entries: Iterable[str], options: Options) -> dict[str, float]:
 def _judged(
     explorers: Iterable[str],
     instances: Iterable[Instance | str],
-    options: Options,
+    options: BoardOptions,
     *,
     limit: int,
     world: str = "gaussian",
     seeds: int | None = None,
-) -> tuple[list[Summary], list[str]]:
-    """Run explorers on instances, leaving out those that an instance is not for."""
-    found: list[Summary] = []
+) -> tuple[list[Cell], list[str]]:
+    """Run explorers on instances, skipping pairs that an explorer refuses."""
+    found: list[Cell] = []
     refused: list[str] = []
     for item in instances:
         instance = specs.instance(item) if isinstance(item, str) else item
@@ -321,13 +318,13 @@ def _judged(
                 refused.append(f"{name} on {instance.name}: {error}")
         study = Study(able, [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world)
 
-        def progress(tally: Tally, name: str = instance.name) -> None:
+        def progress(pace: Pace, name: str = instance.name) -> None:
             if options.tell is not None:
-                options.tell(f"{name}: {tally}")
+                options.tell(f"{name}: {pace}")
 
         found += study.run(jobs=options.jobs, progress=progress).summary()
     return found, refused
 
 
-def _rate(cell: Summary) -> str:
+def _rate(cell: Cell) -> str:
     return f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"

@@ -1,9 +1,9 @@
-"""Texts that others chose, made safe to print: names of arms, reasons, what a command wrote."""
+"""Make text from users safe to print: names of arms, reasons, output of commands."""
 
 import re
 
-# Line breaks and other controls of terminals (C0, DEL, C1), those that turn the direction of
-# writing or break lines and paragraphs, and halves of characters, which no encoding has.
+# Control characters (C0, DEL, C1), marks that change the writing direction, line and paragraph
+# separators, and unpaired surrogates, which cannot be encoded.
 _UNFIT = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -11,7 +11,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return a text on one line, with what would change how a terminal shows it escaped.
+    r"""Return a text on one line, with escapes for what would change how a terminal shows it.
 
     keep: characters to leave as they are, such as the line breaks of a text with several lines.
 
@@ -27,7 +27,7 @@ def printable(text: str, *, keep: str = "") -> str:
 def encodable(text: str) -> bool:
     r"""Whether a text can be written to files, databases and terminals.
 
-    It cannot if it has half of a surrogate pair, as from bytes that were not UTF-8.
+    It cannot if it has an unpaired surrogate, as from bytes that were not UTF-8.
 
     >>> encodable("θ"), encodable("\udcff")
     (True, False)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import BoolArray, FloatArray, IntArray
+from .checks import checked_whole, glimpse
 from .errors import InvalidArgument, InvalidArm, InvalidProblem
 from .printable import encodable
 from .ties import first_max
@@ -165,16 +166,9 @@ class Problem:
 
     def check_arm(self, arm: Any) -> int:
         """Return the arm as an int, or raise InvalidArm."""
-        try:
-            index = operator.index(arm)
-        except TypeError:
-            index = -1
-        if not 0 <= index < len(self.arms):
-            raise InvalidArm(
-                f"An arm is a whole number from 0 to {len(self.arms) - 1} (its row among the "
-                f"{len(self.arms)} arms); got {_glimpse(arm)}. Nothing was recorded."
-            )
-        return index
+        advice = "It is the number of a row of arms. Nothing was recorded."
+        last = len(self.arms) - 1
+        return checked_whole("An arm", arm, most=last, advice=advice, error=InvalidArm)
 
     def check_pull(self, arm: Any) -> int:
         """Return an arm that can be pulled as an int, or raise InvalidArm."""
@@ -182,7 +176,7 @@ class Problem:
         if not self.can_pull[index]:
             raise InvalidArm(
                 f"{self.name(index)} can be the answer but not be pulled; arms that can are "
-                f"{_glimpse(list(self.pullable or ()))}. Nothing was recorded."
+                f"{glimpse(list(self.pullable or ()))}. Nothing was recorded."
             )
         return index
 
@@ -202,9 +196,7 @@ class Problem:
             return self.arms
         scaled, scale = self._scaled()
         rows = np.linalg.svd(scaled, full_matrices=False)[2][: self.rank] * scale
-        order = np.argsort(
-            -scale, kind="stable"
-        )  # large features first, so that small ones survive
+        order = np.argsort(-scale, kind="stable")  # large first, so that small ones survive
         basis = np.empty((self.arms.shape[1], self.rank))
         basis[order] = np.linalg.qr(rows[:, order].T)[0]
         return _read_only(np.ascontiguousarray((self.arms @ basis)[self.twins]))
@@ -219,7 +211,7 @@ class Problem:
         """An orthonormal basis of the columns of `arms`, shape (K, rank)."""
         scaled, _ = self._scaled()
         left, values, _ = np.linalg.svd(scaled, full_matrices=False)
-        # Features that were computed depend on each other up to the rounding of that computation.
+        # Computed features may be dependent up to rounding errors.
         rounding = 8 * max(scaled.shape) * np.finfo(float).eps
         rank = int(np.sum(values > rounding * values[0]))
         if values[rank - 1] < THINNEST * values[0]:
@@ -229,22 +221,21 @@ class Problem:
                 "from rounding. Drop or rescale the features that nearly repeat others."
             )
         basis = np.ascontiguousarray(left[self.twins, :rank])
-        basis[~self.arms.any(axis=1)] = 0.0  # not a rounding error of it
+        basis[~self.arms.any(axis=1)] = 0.0  # exactly
         if self.pullable is not None:
             reach = np.linalg.svd(basis[self.can_pull], compute_uv=False)
             if len(reach) < rank or reach[rank - 1] < THINNEST * reach[0]:
                 raise InvalidProblem(
                     "The arms that can be pulled must span the others, or these can never be "
-                    "estimated; some direction is out of reach. Let more arms be pulled."
+                    "estimated; some direction is not covered. Make more arms pullable."
                 )
         return _read_only(basis)
 
     @cached_property
     def spanning(self) -> tuple[int, ...]:
-        """As many arms as there are dimensions, which span them well and can be pulled.
+        """As many pullable arms as there are dimensions, chosen to span them well.
 
-        Each is the one that sticks out most from the span of those before it, so that their volume
-        is large.
+        Each is the arm farthest from the span of those before it, so that their volume is large.
         """
         rest = np.where(self.can_pull[:, None], self.orthonormal, 0.0)
         chosen: list[int] = []
@@ -276,7 +267,7 @@ class Problem:
         }
 
     def replace(self, **changes: Any) -> "Problem":
-        """Return a problem like this one but for `changes`, given by the names of its arguments.
+        """Return this problem with some arguments changed.
 
         >>> Problem([[1, 0], [0, 1]]).replace(delta=0.01).delta
         0.01
@@ -294,7 +285,7 @@ def first_alike(rows: FloatArray) -> IntArray:
 def checked_theta(problem: Problem, theta: Any) -> FloatArray:
     """Return θ as an array that fits the problem's features, or raise InvalidArgument.
 
-    For those who are allowed to know it: yardsticks and theory.
+    For explorers and functions that may know it: yardsticks and theory.
     """
     try:
         vector = np.array(theta, dtype=np.float64)
@@ -303,7 +294,7 @@ def checked_theta(problem: Problem, theta: Any) -> FloatArray:
     if vector.shape != problem.arms.shape[1:] or not np.isfinite(vector).all():
         raise InvalidArgument(
             f"theta (θ) must be {problem.arms.shape[1]} finite numbers, one per feature; got "
-            f"{_glimpse(theta)}."
+            f"{glimpse(theta)}."
         )
     return vector
 
@@ -326,7 +317,7 @@ def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
         array = np.array(raw.real, dtype=np.float64, order="C") + 0.0  # no negative zeros
     except (TypeError, ValueError, OverflowError) as reason:
         raise InvalidProblem(
-            f"Arms must be a table of real numbers, one row per arm; got {_glimpse(arms)} "
+            f"Arms must be a table of real numbers, one row per arm; got {glimpse(arms)} "
             f"({reason}). Encode categories as numbers and give every arm the same features."
         ) from reason
     if np.iscomplexobj(raw):
@@ -370,13 +361,13 @@ def _number(name: str, symbol: str, value: Any, *, zero: bool = False) -> float:
     if not 0 <= number <= LARGEST or (number == 0 and not zero):
         raise InvalidProblem(
             f"{name} ({symbol}) must be a number {rule} and at most {LARGEST:g}; got "
-            f"{_glimpse(value)}. {_ADVICE[name]}"
+            f"{glimpse(value)}. {_ADVICE[name]}"
         )
     return number
 
 
 def as_float(value: Any) -> float:
-    """Return value as a float, NaN if it is none."""
+    """Return value as a float, or NaN if it is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -395,7 +386,7 @@ def _checked_delta(delta: Any) -> float:
     if not LEAST_DELTA <= number < 1:
         raise InvalidProblem(
             f"delta (δ) must lie strictly between 0 and 1, and be at least {LEAST_DELTA:g}; got "
-            f"{_glimpse(delta)}. It is the chance of a wrong answer: 0.05 asks for 95 % "
+            f"{glimpse(delta)}. It is the chance of a wrong answer: 0.05 asks for 95 % "
             "confidence."
         )
     return number
@@ -411,7 +402,7 @@ def _checked_some(name: str, arms: Sequence[int] | None, count: int) -> tuple[in
         chosen = []
     if not chosen or chosen[0] < 0 or chosen[-1] >= count:
         raise InvalidProblem(
-            f"{name} must be numbers of arms, from 0 to {count - 1}; got {_glimpse(arms)}."
+            f"{name} must be numbers of arms, from 0 to {count - 1}; got {glimpse(arms)}."
         )
     return None if len(chosen) == count else tuple(chosen)
 
@@ -436,15 +427,10 @@ def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] |
         )
     if (broken := next((name for name in checked if not encodable(name)), None)) is not None:
         raise InvalidProblem(
-            f"Names must be texts that can be written down; {broken!r} has half of a character in "
-            "it, as bytes have that are not UTF-8."
+            f"Names must be valid Unicode; {broken!r} has an unpaired surrogate, as from bytes "
+            "that are not UTF-8. Save the names as UTF-8."
         )
     if len(set(checked)) < count:
         twice = next(name for name in checked if checked.count(name) > 1)
         raise InvalidProblem(f"Names must differ; {twice!r} appears more than once.")
     return checked
-
-
-def _glimpse(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""What results were made with: commit, machine, versions."""
+"""How results were produced: commit, machine, versions."""
 
 import platform
 import subprocess
@@ -20,7 +20,7 @@ def provenance() -> dict[str, str]:
 
 
 def stamp() -> str:
-    """Return the same as a phrase."""
+    """Return the same as a single line."""
     found = provenance()
     commit = found.pop("commit", None)
     start = f"lingape {found.pop('lingape', '')}" + (f" at {commit}" if commit else "")
@@ -33,7 +33,7 @@ def _commit() -> str | None:
     try:
         _git("ls-files", "--error-unmatch", Path(__file__).name)
         commit = _git("describe", "--always")
-        # Only code counts: pages that a command writes one after another do not spoil the next.
+        # Only code counts, not the pages that commands write one after another.
         changed = _git("diff", "--name-only", "HEAD", "--", ":/src", ":(top,glob)benchmarks/*.py")
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+from .checks import checked_whole
 from .errors import InvalidArgument
 
 
@@ -13,8 +14,8 @@ def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tupl
     >>> low, round(high, 4)
     (0.0, 0.0362)
     """
-    if not 0 <= errors <= runs or runs < 1:
-        raise InvalidArgument(f"errors must be from 0 to the number of runs; got {errors}/{runs}.")
+    runs = checked_whole("runs", runs, least=1)
+    errors = checked_whole("errors", errors, most=runs)
     if not 0 < confidence < 1:
         raise InvalidArgument(f"confidence must lie strictly between 0 and 1; got {confidence!r}.")
     tail = (1 - confidence) / 2

@@ -15,7 +15,7 @@ def describe(part: Any, registry: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(kind, type) and type(part) is kind:
             settings = fields(part) if is_dataclass(part) else ()
             return {"name": name} | {f.name: getattr(part, f.name) for f in settings if f.init}
-    return {"name": repr(part)}  # a stranger: `revive` will ask for it
+    return {"name": repr(part)}  # not registered: `revive` asks the caller for it
 
 
 def revive(description: Any, registry: Mapping[str, Any], *, argument: str) -> Any:

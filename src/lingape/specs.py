@@ -1,11 +1,12 @@
-"""Explorers and instances as text: `lingape(bound=self-normalized(comparisons=K^2))`.
+"""Explorers and instances as text: `lingape(bound=self_normalized(comparisons='K^2'), m=2)`.
 
-A name from a registry, with settings in parentheses if need be. A setting is a number, true or
-false, a word, a quoted text, or for `bound` and `pull` again a name with settings.
+The text is a name from a registry, with settings in parentheses if needed, in Python's syntax. A
+setting is a number, true or false, a name, a text in quotes, or for `bound` and `pull` a name with
+settings again.
 """
 
+import ast
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from .explorers import BUDGET_EXPLORERS, EXPLORERS, Explorer
 from .problem import Problem
 from .pulls import PULLS
 
-_TOKEN = re.compile(r"""\s*(?:([(),=])|"([^"]*)"|'([^']*)'|([^\s(),=]+))""")
+LONGEST = 1000  # Python's parser may crash on texts that are very long and deeply nested
 
 
 class Call(NamedTuple):
@@ -33,8 +34,8 @@ class Call(NamedTuple):
 class Recipe:
     """How to make an explorer for a problem, written as text.
 
-    >>> Recipe.read("xy-static(design=greedy)")
-    Recipe('xy-static(design=greedy)')
+    >>> Recipe.read("xy_static(design=greedy)")
+    Recipe('xy_static(design=greedy)')
     """
 
     text: str
@@ -58,18 +59,18 @@ class Recipe:
             name: _part(value, {"bound": BOUNDS, "pull": PULLS}.get(name))
             for name, value in call.settings.items()
         }
-        _fits(kind, (None,), settings, text, given={"theta"})
+        _fits(kind, (None,), settings, text)
         return cls(text, kind, settings)
 
     def __call__(self, problem: Problem, theta: FloatArray) -> Explorer:
-        """Return the explorer; only yardsticks look at θ."""
+        """Return the explorer; θ is for explorers that have a parameter theta."""
         return make(self.kind, problem, theta, **self.settings)
 
 
 def make(
     build: Callable[..., Explorer], problem: Problem, theta: FloatArray, **settings: Any
 ) -> Explorer:
-    """Call an explorer's class, or a function like it; whoever has a parameter theta gets θ."""
+    """Call an explorer's class, or a function like it, with θ if it has a parameter theta."""
     if "theta" in inspect.signature(build).parameters:
         settings["theta"] = theta
     return build(problem, **settings)
@@ -93,10 +94,17 @@ def parse(text: str) -> Call:
     >>> parse("soare(5, angle=0.1)")
     Call(name='soare', positional=[5], settings={'angle': 0.1})
     """
-    tokens = _tokens(text)
-    value, rest = _value(tokens, text)
-    if rest:
-        raise _unreadable(text, f"{rest[0][1]!r} comes after its end")
+    if len(text) > LONGEST:
+        raise _unreadable(f"{text[:40]}...", f"it has more than {LONGEST:,} characters")
+    if "\\" in text:  # Python's parser would warn about some of them
+        raise _unreadable(text, "it has a backslash")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        raise _unreadable(text, error.msg) from error
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise _unreadable(text, "Python cannot parse it") from error
+    value = _value(tree.body, text.strip())
     if isinstance(value, str):
         value = Call(value, [], {})
     if not isinstance(value, Call):
@@ -104,65 +112,38 @@ def parse(text: str) -> Call:
     return value
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """Return the kinds and texts of tokens; the kind of a mark is the mark itself."""
-    tokens, place = [], 0
-    stripped = text.strip()
-    while place < len(stripped):
-        match = _TOKEN.match(stripped, place)
-        if match is None:
-            raise _unreadable(text, "a quotation mark is not closed")
-        mark, double, single, word = match.groups()
-        if mark is not None:
-            tokens.append((mark, mark))
-        elif word is not None:
-            tokens.append(("word", word))
-        else:
-            tokens.append(("text", double if double is not None else single))
-        place = match.end()
-    return tokens
-
-
-def _value(tokens: list[tuple[str, str]], text: str) -> tuple[Any, list[tuple[str, str]]]:
-    """Return the first value and the tokens after it."""
-    if not tokens or tokens[0][0] not in ("word", "text"):
-        raise _unreadable(text, "a name or a value is missing")
-    (kind, first), rest = tokens[0], tokens[1:]
-    if not rest or rest[0][0] != "(":
-        return (first if kind == "text" else _plain(first)), rest
-    call, rest = Call(first, [], {}), rest[1:]
-    while rest and rest[0][0] != ")":
-        if len(rest) > 1 and rest[1][0] == "=":
-            name = rest[0][1]
-            if name in call.settings:
-                raise _unreadable(text, f"{name} is given twice")
-            call.settings[name], rest = _value(rest[2:], text)
-        else:
-            value, rest = _value(rest, text)
-            call.positional.append(value)
-        if rest and rest[0][0] == ",":
-            rest = rest[1:]
-        elif rest and rest[0][0] != ")":
-            raise _unreadable(text, f"a comma is missing before {rest[0][1]!r}")
-    if not rest:
-        raise _unreadable(text, "a parenthesis is not closed")
-    return call, rest[1:]
-
-
-def _plain(word: str) -> Any:
-    if word.lower() in ("true", "false"):
-        return word.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            continue
-    return word
+def _value(node: ast.expr, text: str) -> Any:
+    """Return the value that a part of the text stands for."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() | None as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.Name(id=name):
+            return {"true": True, "false": False}.get(name, name)
+        case ast.Call(func=ast.Name(id=name), args=positional, keywords=keywords):
+            settings: dict[str, Any] = {}
+            for keyword in keywords:
+                if keyword.arg is None or keyword.arg in settings:
+                    why = f"{keyword.arg} is given twice" if keyword.arg else "it has **"
+                    raise _unreadable(text, why)
+                settings[keyword.arg] = _value(keyword.value, text)
+            return Call(name, [_value(argument, text) for argument in positional], settings)
+    written = ast.get_source_segment(text, node) or text
+    name = written.partition("(")[0].replace("-", "_")
+    if any(name in names for names in (EXPLORERS, BUDGET_EXPLORERS, BOUNDS, INSTANCES)):
+        raise _unreadable(text, f"names have no hyphens: write {name}")
+    raise _unreadable(
+        text,
+        f"{written} is not a number, true, false or a name. Put other texts in quotes: "
+        f"{written!r}",
+    )
 
 
 def _unreadable(text: str, why: str) -> InvalidArgument:
     return InvalidArgument(
-        f"Explorers and instances are written name(setting=value, ...); in {text!r} {why}."
+        "Explorers and instances are written name(setting=value, ...), such as "
+        f"lingape(bound=mixture, m=2); {text!r} is not: {why}."
     )
 
 
@@ -189,20 +170,15 @@ def _known(name: str, registry: Mapping[str, Any], what: str) -> Any:
 
 
 def _fits(
-    kind: Callable[..., Any],
-    positional: tuple[Any, ...],
-    settings: Mapping[str, Any],
-    text: str,
-    *,
-    given: frozenset[str] | set[str] = frozenset(),
+    kind: Callable[..., Any], positional: tuple[Any, ...], settings: Mapping[str, Any], text: str
 ) -> None:
-    """Raise unless the settings are ones that it takes."""
+    """Raise unless the settings are ones that it takes; θ is given to it."""
     signature = inspect.signature(kind)
-    known = {name: None for name in given if name in signature.parameters}
+    given = {"theta": None} if "theta" in signature.parameters else {}
     try:
-        signature.bind(*positional, **settings, **known)
+        signature.bind(*positional, **settings, **given)
     except TypeError as reason:
-        names = [name for name in signature.parameters if name not in ("problem", *given)]
+        names = [name for name in signature.parameters if name not in ("problem", "theta")]
         raise InvalidArgument(
             f"{text!r} does not fit: {_misfit(str(reason))}. Its settings are "
             f"{', '.join(names) or 'none'}."

@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import InvalidProblem, MissingExtra, in_words
 
-# Headings of a column that names arms, whatever is in it.
+# Headings of a column that holds names, even if these are numbers.
 NAMING = ("name", "names", "id", "arm", "item", "option", "label")
 
 

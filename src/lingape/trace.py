@@ -12,8 +12,8 @@ from .problem import Problem
 from .runs import MAX_PULLS, Lane, Result, Seed, check_run, run
 
 
-class Moment(NamedTuple):
-    """The closest contest after so many pulls."""
+class TracePoint(NamedTuple):
+    """The closest contest after a number of pulls."""
 
     pulls: int
     leader: int
@@ -23,14 +23,14 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A run as it went.
+    """The course of a run.
 
-    There is no moment before arms can be compared, and none at all of explorers that have no
-    contest between arms (those that judge at the end of a phase, such as XYAdaptive and RAGE).
+    There are no points before arms can be compared, and none at all for explorers without a
+    contest between arms, such as XYAdaptive and RAGE, which compare arms at the end of a phase.
     """
 
     problem: Problem
-    moments: tuple[Moment, ...]
+    points: tuple[TracePoint, ...]
     result: Result
 
 
@@ -53,17 +53,17 @@ def trace(
     >>> from lingape import LinGapE, canonical
     >>> instance = canonical(3, gap=1.0)
     >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain")
-    >>> seen.moments[-1].pulls == seen.result.pulls
+    >>> seen.points[-1].pulls == seen.result.pulls
     True
     """
     points = checked_whole("points", points, least=1)
     check_run(explorer, environment, max_pulls)
-    moments: list[Moment] = []
+    noted: list[TracePoint] = []
 
     def look(watched: Explorer, pulls: int) -> None:
         contest: Contest | None = getattr(watched, "contest", None)
-        if contest is not None and (not moments or moments[-1].pulls < pulls):
-            moments.append(Moment(pulls, *contest))
+        if contest is not None and (not noted or noted[-1].pulls < pulls):
+            noted.append(TracePoint(pulls, *contest))
 
     before = int(explorer.counts.sum())
     result = run(
@@ -75,7 +75,7 @@ def trace(
         progress=look,
         moments=[before + stop for stop in _stops(len(explorer.problem), max_pulls, points)],
     )
-    return Trace(explorer.problem, tuple(moments), result)
+    return Trace(explorer.problem, tuple(noted), result)
 
 
 def _stops(first: int, last: int, points: int) -> list[int]:

@@ -53,7 +53,7 @@ def name(request):
 
 
 def test_the_same_as_an_experiment(server, client, name, tmp_path):
-    remote = client.create(name, EASY, explorer="lin-t3c", seed=3)
+    remote = client.create(name, EASY, explorer="lin_t3c", seed=3)
     with Experiment.open(server.database, name) as local:
         assert local.problem == EASY
         for _ in range(3):

@@ -28,7 +28,7 @@ EASY = Problem([[1, 0], [0, 1]], noise_scale=0.1, names=["red", "blue"])
 SERVED = [
     name
     for name, kind in EXPLORERS.items()
-    if name != "xy-oracle" and not issubclass(kind, PlannedExplorer)
+    if name != "xy_oracle" and not issubclass(kind, PlannedExplorer)
 ]
 
 
@@ -229,16 +229,16 @@ def test_huge_batches(ads):
 def test_opening(url):
     with pytest.raises(NotFound, match="no file|no experiments"):
         Experiment.open(url, "ads")
-    with Experiment.open(url, "ads", create=EASY, explorer="lin-t3c", seed=3):
+    with Experiment.open(url, "ads", create=EASY, explorer="lin_t3c", seed=3):
         pass
-    with Experiment.open(url, "ads", create=EASY, explorer="lin-t3c", seed=3) as again:
+    with Experiment.open(url, "ads", create=EASY, explorer="lin_t3c", seed=3) as again:
         with again.current() as replay:
             assert replay.explorer.seed == 3
         assert again.problem == EASY
     for other in ({"explorer": "lingape"}, {"seed": 4}, {"create": problem()}):
         with pytest.raises(Conflict, match="another name"):
             Experiment.open(
-                url, "ads", **({"create": EASY, "explorer": "lin-t3c", "seed": 3} | other)
+                url, "ads", **({"create": EASY, "explorer": "lin_t3c", "seed": 3} | other)
             )
     with pytest.raises(NotFound, match="there are: ads"):
         Experiment.open(url, "adverts")
@@ -249,8 +249,8 @@ def test_opening(url):
         with pytest.raises(InvalidArgument, match="sqlite:///PATH"):
             Experiment.open(place, "ads", create=EASY)
     for settings in (
-        {"explorer": "xy-oracle"},
-        {"explorer": "xy-static"},
+        {"explorer": "xy_oracle"},
+        {"explorer": "xy_static"},
         {"explorer": "nobody"},
         {"seed": -1},
         {"create": ARMS},
@@ -262,7 +262,7 @@ def test_opening(url):
 
 
 def test_settings_of_explorers(url):
-    text = "lingape(bound=self-normalized(comparisons=K^2), start=spanning)"
+    text = "lingape(bound=self_normalized(comparisons='K^2'), start=spanning)"
     problem = Problem(ARMS, norm_bound=2.0)
     with Experiment.open(url, "ads", create=problem, explorer=text) as experiment:
         assert "SelfNormalized(comparisons='K^2')" in experiment.certificate().bound
@@ -587,7 +587,7 @@ def test_after_close_everything_says_so(url, tmp_path):
     ("settings", "words"),
     [
         ({"seed": 4}, r"settings: seed \(3 there, 4 now\)\."),
-        ({"explorer": "lingape"}, r"explorer \('lin-t3c' there, 'lingape' now\)"),
+        ({"explorer": "lingape"}, r"explorer \('lin_t3c' there, 'lingape' now\)"),
         ({"create": Problem([[1, 0], [0, 1], [1, 1]])}, r"arms \(2 there, 3 now\)"),
         ({"create": Problem([[1, 0], [0, 2]])}, r"arms \(number 1 is \[0.0, 1.0\] there, \[0"),
         ({"create": Problem([[1, 0], [0, 1]], delta=0.1)}, r"delta \(0.05 there, 0.1 now\)"),
@@ -599,7 +599,7 @@ def test_after_close_everything_says_so(url, tmp_path):
     ],
 )
 def test_a_conflict_says_which_setting_differs(url, settings, words):
-    first = {"create": Problem([[1, 0], [0, 1]]), "explorer": "lin-t3c", "seed": 3}
+    first = {"create": Problem([[1, 0], [0, 1]]), "explorer": "lin_t3c", "seed": 3}
     Experiment.open(url, "ads", **first).close()
     with pytest.raises(Conflict, match=words):
         Experiment.open(url, "ads", **(first | settings))

@@ -105,7 +105,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "one of --noise-scale" in call("new", arms, code=2)
     assert "one of --noise-scale" in call("new", arms, "--binary", "--bounded", 0, 1, code=2)
     assert "lowest value below" in call("new", arms, "--bounded", 1, 0, code=1)
-    assert "xy-oracle needs" in call("new", arms, "--binary", "--explorer", "xy-oracle", code=1)
+    assert "xy_oracle needs" in call("new", arms, "--binary", "--explorer", "xy_oracle", code=1)
     call("new", arms, "--bounded", 0, 10)
     assert "--noise-scale (5.0 there, 0.5 now)" in call("new", arms, "--binary", code=1)
     assert "there are: ads" in invoke("status", url, "others", code=1)

@@ -109,7 +109,7 @@ def test_a_whole_experiment(calls, url, tmp_path):
 
 def test_creating_again(calls):
     assert calls.post("/api/experiments", json=NEW | {"explorer": "lingape"}).status_code == 201
-    for change in ({"seed": 3}, {"explorer": "lin-t3c"}, {"problem": PROBLEM | {"delta": 0.1}}):
+    for change in ({"seed": 3}, {"explorer": "lin_t3c"}, {"problem": PROBLEM | {"delta": 0.1}}):
         answer = calls.post("/api/experiments", json=NEW | change)
         assert answer.status_code == 409 and "another name" in answer.json()["error"]
         assert "sqlite" not in answer.text
@@ -237,8 +237,8 @@ def test_what_is_not_there_comes_with_a_way_out(calls):
         {"name": "x\n"},
         {"seed": -1},
         {"explorer": "nobody"},
-        {"explorer": "xy-oracle"},
-        {"explorer": "xy-static"},
+        {"explorer": "xy_oracle"},
+        {"explorer": "xy_static"},
         {"explorer": "lingape(" * 20},
         {"explorer": "lingape(bound=mixture(scales=many))"},
         {"explorer": "lingape(ridge=x)"},

@@ -23,7 +23,7 @@ def serves(explorer):
     return True
 
 
-@pytest.mark.parametrize("explorer", [*filter(serves, EXPLORERS), "lin-gifa(m=2)"])
+@pytest.mark.parametrize("explorer", [*filter(serves, EXPLORERS), "lin_gifa(m=2)"])
 def test_intervals_are_those_by_which_the_explorer_stops(url, explorer):
     rng = np.random.default_rng(1)
     with Experiment.open(url, "ads", create=PROBLEM, explorer=explorer) as experiment:

@@ -1,4 +1,4 @@
-"""How wrong can the estimate be? One bound a file; to add one, add its line to BOUNDS."""
+"""How wrong can the estimate be? One bound per file; to add one, add its line to BOUNDS."""
 
 from .base import Bound, Comparisons
 from .fixed_design import FixedDesign
@@ -11,11 +11,11 @@ from .worst_case import WorstCase
 
 BOUNDS: dict[str, type[Bound]] = {
     "mixture": Mixture,
-    "self-normalized": SelfNormalized,
-    "worst-case": WorstCase,
-    "fixed-design": FixedDesign,
+    "self_normalized": SelfNormalized,
+    "worst_case": WorstCase,
+    "fixed_design": FixedDesign,
     "unstructured": Unstructured,
-    "jedra-proutiere": JedraProutiere,
+    "jedra_proutiere": JedraProutiere,
     "stylised": Stylised,
 }
 

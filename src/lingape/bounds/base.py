@@ -1,9 +1,9 @@
 """What every bound has, and small parts that several share."""
 
-from numbers import Integral
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from ..arrays import FloatArray
+from ..checks import checked_whole
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, Problem, as_float
@@ -54,15 +54,30 @@ class AdaptiveBound:
         return ""
 
 
+def stated(plain: str, exact: str) -> str:
+    """Return an assumption: a sentence for everyone, and the exact statement behind it."""
+    return f"{plain} Precisely: {exact}"
+
+
 def noise_assumption(problem: Problem) -> str:
-    return (
-        "A pull of an arm with features x pays xᵀθ plus noise that, given all rewards told before "
-        f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian."
+    return stated(
+        "An arm's average reward is a fixed weighted sum of its features, and rewards scatter "
+        f"around it by chance, on a scale of at most {problem.noise_scale:g}.",
+        "a pull of an arm with features x pays xᵀθ plus noise that, given all rewards told before "
+        f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
     )
 
 
-TELLING_ASSUMPTION = (
-    "Which rewards are told, and when, does not depend on rewards that have not been told."
+def norm_assumption(problem: Problem) -> str:
+    return stated(
+        "The weights of the features are limited in size.",
+        f"‖θ‖ is at most {problem.norm_bound:g}.",
+    )
+
+
+TELLING_ASSUMPTION = stated(
+    "No reward is left out or reported late because it is high or low.",
+    "which rewards are told, and when, does not depend on rewards that have not been told.",
 )
 
 
@@ -70,12 +85,8 @@ def checked_comparisons(comparisons: Comparisons, bound: str) -> None:
     """Raise unless `comparisons` is a positive whole number, "K" or "K^2"."""
     if comparisons in ("K", "K^2"):
         return
-    whole = isinstance(comparisons, Integral) and not isinstance(comparisons, bool)
-    if not whole or int(comparisons) < 1:
-        raise InvalidBound(
-            f'comparisons of {bound} must be a whole number from 1, "K" or "K^2"; '
-            f"got {comparisons!r}."
-        )
+    name, advice = f"comparisons of {bound}", 'It may also be "K" or "K^2".'
+    checked_whole(name, comparisons, least=1, advice=advice, error=InvalidBound)
 
 
 def comparison_count(comparisons: Comparisons, problem: Problem) -> int:

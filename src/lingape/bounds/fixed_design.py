@@ -18,6 +18,7 @@ from .base import (
     no_ridge,
     noise_assumption,
     ridge_of,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 
 # Also rewards that were told must not say which comes next: that would be an adaptive design.
 FIXED_ASSUMPTIONS = (
-    "Which arm is pulled at which time was fixed before any reward was seen.",
-    "Which rewards are told, and when, does not depend on rewards.",
+    stated(
+        "The order of the pulls was decided before the first reward came in.",
+        "which arm is pulled at which time was fixed before any reward was seen.",
+    ),
+    stated(
+        "Rewards are reported in an order that has nothing to do with how high they are.",
+        "which rewards are told, and when, does not depend on rewards.",
+    ),
 )
 
 

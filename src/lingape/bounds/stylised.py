@@ -53,8 +53,8 @@ class Stylised(AdaptiveBound):
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
             noise_assumption(problem),
-            "Intervals this short hold as often as they should, which is not proven and, where "
-            "arms tie, not so.",
+            "Intervals this short are right as often as they should be. That is not proven, and "
+            "false where arms tie.",
             TELLING_ASSUMPTION,
         )
 

@@ -11,7 +11,7 @@ from ..errors import InvalidBound
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge
+from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, stated
 
 if TYPE_CHECKING:
     from ..kernels.bounds.unstructured import UnstructuredKernel
@@ -61,7 +61,11 @@ class Unstructured(AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            "A pull of an arm pays that arm's mean plus noise that, given all rewards told before "
-            f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            stated(
+                "An arm's average reward does not change, and rewards scatter around it by "
+                f"chance, on a scale of at most {problem.noise_scale:g}.",
+                "a pull of an arm pays that arm's mean plus noise that, given all rewards told "
+                f"before it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
+            ),
             TELLING_ASSUMPTION,
         )

@@ -17,6 +17,7 @@ from .base import (
     checked_comparisons,
     comparison_count,
     noise_assumption,
+    norm_assumption,
     norm_bound_of,
     ridge_of,
 )
@@ -72,6 +73,6 @@ class WorstCase(AdaptiveBound):
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
             noise_assumption(problem),
-            f"‖θ‖ is at most {problem.norm_bound:g}.",
+            norm_assumption(problem),
             TELLING_ASSUMPTION,
         )

@@ -1,21 +1,29 @@
-"""The command line, one command a file.
+"""The command line, one command per file; to add one, add its name to COMMANDS.
 
-Commands import what they need when they run, so that help comes at once.
+Commands import what they need when they run, so that help is quick.
 """
+
+from importlib import import_module
 
 import click
 
-from .compare import compare, simulate
-from .complexity import complexity
-from .demo import demo
-from .find import find
 from .group import Group
-from .leaderboard import leaderboard
 from .live import live
 from .live_run import run as live_run
-from .plan import plan
-from .reproduce import reproduce
-from .serve import serve
+
+# Each is a file here, with a command of the same name in it.
+COMMANDS = (
+    "demo",
+    "find",
+    "live",
+    "serve",
+    "plan",
+    "compare",
+    "simulate",
+    "reproduce",
+    "leaderboard",
+    "complexity",
+)
 
 live.add_command(live_run)
 
@@ -26,16 +34,5 @@ def main() -> None:
     """Find the best of many options in the fewest noisy trials, with a guarantee."""
 
 
-for command in (
-    demo,
-    find,
-    live,
-    serve,
-    plan,
-    compare,
-    simulate,
-    reproduce,
-    leaderboard,
-    complexity,
-):
-    main.add_command(command)
+for _name in COMMANDS:
+    main.add_command(getattr(import_module(f".{_name}", __name__), _name))

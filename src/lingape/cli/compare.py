@@ -1,25 +1,33 @@
-"""lingape compare and lingape simulate: run a study."""
+"""lingape compare: explorers on named instances, or on arms of your own."""
 
 import json as jsonlib
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_json, jobs, new_file, numbers, simulated_rewards
+from .options import as_json, jobs, new_file, numbers, pull_limit, simulated_rewards
 from .showing import STARTING, live_line, say
 from .stopping import INTERRUPTED
 
 if TYPE_CHECKING:
     from ..study import Results, Study
 
-out = click.option("--out", type=new_file, help="Write each row to this file, as JSON lines.")
-resume = click.option("--resume", is_flag=True, help="Go on with the rows that --out has.")
-plot = click.option(
-    "--plot", type=new_file, help="Draw the stopping times: as NAME.png and NAME.svg."
-)
+
+def study_options(command: Any) -> Any:
+    """Add the options of commands that run a study."""
+    for option in (
+        as_json,
+        click.option(
+            "--plot", type=new_file, help="Draw the stopping times, as NAME.png and NAME.svg."
+        ),
+        click.option("--resume", is_flag=True, help="Continue with the rows in --out."),
+        click.option("--out", type=new_file, help="Write each row to this file, as JSON lines."),
+        jobs,
+    ):
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -28,9 +36,9 @@ plot = click.option(
     "--explorer",
     "explorers",
     multiple=True,
-    default=("lingape", "lingape(bound=self-normalized)", "xy-static"),
+    default=("lingape", "lingape(bound=self_normalized)", "xy_static"),
     show_default=True,
-    help="An explorer, such as 'xy-static(design=greedy)'. May be repeated.",
+    help="An explorer, such as 'xy_static(design=greedy)'. May be repeated.",
 )
 @click.option(
     "-i",
@@ -47,19 +55,15 @@ plot = click.option(
 )
 @click.option("--theta", help="The true θ of your own arms: numbers separated by commas.")
 @click.option("--seeds", default=20, show_default=True, help="How many runs of each.")
-@click.option("--max-pulls", default=10_000_000, show_default=True, help="The limit of a run.")
+@pull_limit(10_000_000)
 @click.option(
     "--world",
     default="gaussian",
     show_default=True,
-    help="What pays: gaussian (standard deviation R), or signed for ±1.",
+    help="The noise: gaussian (standard deviation R), or signed for rewards of ±1.",
 )
 @simulated_rewards
-@jobs
-@out
-@resume
-@plot
-@as_json
+@study_options
 def compare(
     explorers: tuple[str, ...],
     instances: tuple[str, ...],
@@ -104,63 +108,25 @@ def compare(
     conduct(study, jobs=jobs, out=out, resume=resume, plot=plot, json=json)
 
 
-@click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@jobs
-@out
-@resume
-@plot
-@as_json
-def simulate(
-    file: str, jobs: int, out: str | None, resume: bool, plot: str | None, json: bool
-) -> None:
-    """Run the study that FILE describes.
-
-    FILE is TOML, for example:
-
-    \b
-    seeds = 20
-    max_pulls = 1_000_000
-    world = "gaussian"
-    explorers = ["lingape", "xy-static(design=greedy)"]
-    instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0.5, 0]}]
-    [problem]
-    delta = 0.05
-
-    explorers may also be a table of labels and explorers. Rows go to --out, by default to the name
-    of FILE with the ending .jsonl.
-    """
-    from ..study import read_study
-
-    conduct(
-        read_study(file),
-        jobs=jobs,
-        out=out or str(Path(file).with_suffix(".jsonl")),
-        resume=resume,
-        plot=plot,
-        json=json,
-    )
-
-
 def conduct(
     study: "Study", *, jobs: int, out: str | None, resume: bool, plot: str | None, json: bool
 ) -> None:
-    """Run a study, with a progress display, and print what came of it."""
+    """Run a study, show its progress, and print the results."""
     if resume and out is None:
-        raise click.UsageError("--resume needs --out: the file to go on with.")
+        raise click.UsageError("--resume needs --out, the file to continue.")
     done = 0
     try:
         with live_line(STARTING, quiet=json) as show:
 
-            def progress(tally: Any) -> None:
+            def progress(pace: Any) -> None:
                 nonlocal done
-                done = tally.done
+                done = pace.done
                 if show is not None:
-                    show(str(tally))
+                    show(str(pace))
 
             results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     except KeyboardInterrupt:
-        kept = "" if out is None else f" Their rows are in {out}; --resume goes on with them."
+        kept = "" if out is None else f" Their rows are in {out}; --resume continues."
         say(f"Stopped after {done} of {len(study)} runs.{kept}", err=True)
         sys.exit(INTERRUPTED)
     if json:

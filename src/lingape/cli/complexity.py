@@ -78,7 +78,7 @@ def _complexity_table(problem: Any, found: Any) -> str:
     ]
     width = max(len(title) for title, _ in rows)
     lines = [f"{title:<{width}}  {value}" for title, value in rows]
-    lines += ["", "best proportions of pulls for one who knows θ:"]
+    lines += ["", "best proportions of pulls if θ were known:"]
     order = (-time.allocation).argsort()[:10]
     lines += [
         f"  {printable(problem.name(int(k)))}: {time.allocation[k]:.3f}"

@@ -10,7 +10,7 @@ import click
 from .options import as_json
 
 if TYPE_CHECKING:
-    from ..paper.demo import Entry
+    from ..paper.demo import DemoRun
     from ..runs import Progress
 
 
@@ -32,11 +32,11 @@ def demo(seed: int, json: bool) -> None:
     from ..paper import demo as job
 
     results = []
-    for entry in job.entries():
+    for entry in job.demo_runs():
         if not json:
             click.echo(f"\nLinGapE with the {entry.title}")
         with _display(entry, quiet=json) as progress:
-            results.append(job.play(entry, seed=seed, progress=progress))
+            results.append(job.play_demo(entry, seed=seed, progress=progress))
         if not json:
             _tell_result(results[-1])
     if json:
@@ -45,7 +45,7 @@ def demo(seed: int, json: bool) -> None:
     click.echo(
         "\nPulls of each arm. The paper's column is a single run, and runs scatter widely.\n"
     )
-    click.echo(job.table(results))
+    click.echo(job.pulls_table(results))
 
 
 def _tell_result(result: Any) -> None:
@@ -66,7 +66,7 @@ def _as_data(result: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _display(entry: "Entry", *, quiet: bool) -> "Iterator[Progress | None]":
+def _display(entry: "DemoRun", *, quiet: bool) -> "Iterator[Progress | None]":
     """Show how a run is going: with rich if it is installed, else line by line."""
     from ..paper import demo as job
 
@@ -83,4 +83,4 @@ def _display(entry: "Entry", *, quiet: bool) -> "Iterator[Progress | None]":
         yield job.printed_progress(click.echo)
         return
     with console.status("starting (the first run compiles, which takes some seconds)") as line:
-        yield lambda explorer, pulls: line.update(job.status(explorer, pulls))
+        yield lambda explorer, pulls: line.update(job.progress_line(explorer, pulls))

@@ -33,7 +33,7 @@ SHOWN = 20  # arms in the table of pulls
 @real_rewards
 @click.option(
     "--explorer",
-    type=click.Choice(["lingape", "xy-static", "uniform", "ugape"]),
+    type=click.Choice(["lingape", "xy_static", "uniform", "ugape"]),
     default="lingape",
     show_default=True,
     help="Who chooses the arms; ugape makes no use of the features.",

@@ -1,4 +1,4 @@
-"""Groups of commands: what goes wrong in one comes as a sentence, in the words of its options."""
+"""Groups of commands whose errors are one sentence, in terms of the command's options."""
 
 import errno
 import io
@@ -17,7 +17,7 @@ from .stopping import INTERRUPTED
 
 
 class _Again(click.ClickException):
-    """A database or server that cannot be used now: the same may work later."""
+    """A database or server is unavailable now: the same command may work later."""
 
     exit_code = 5
 
@@ -29,16 +29,16 @@ class Group(click.Group):
             code = super().main(*args, **settings | {"standalone_mode": False})
         except click.ClickException as error:
             shown = io.StringIO()
-            error.show(shown)  # click's own quote what was typed
+            error.show(shown)  # click's own messages quote the input
             click.echo(printable(shown.getvalue(), keep=LAYOUT), err=True, nl=False)
             sys.exit(error.exit_code)
-        except click.Abort:  # Ctrl-C, where the command has no answer of its own
+        except click.Abort:  # Ctrl-C, where the command does not handle it itself
             click.echo("Stopped.", err=True)
             sys.exit(INTERRUPTED)
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; the errors that users can fix come as one sentence."""
+        """Run a command; show errors that users can fix as one sentence."""
         try:
             return super().invoke(ctx)
         except LingapeError as error:
@@ -48,7 +48,7 @@ class Group(click.Group):
         except MemoryError as error:
             raise click.ClickException("There is not enough memory for this.") from error
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever reads our output has gone; click knows
+            if error.errno == errno.EPIPE:  # the reader of our output is gone; click handles it
                 raise
             what = f"{error.filename} cannot be used" if error.filename else "The system refused"
             sentence = f"{what}: {in_words(error)}."
@@ -57,16 +57,16 @@ class Group(click.Group):
             raise click.ClickException(printable(sentence)) from error
 
     def _told(self, sentence: str, ctx: click.Context) -> str:
-        """Return an error on one line, safe to print, in the words of the command that failed."""
+        """Return an error on one line, safe to print, in terms of the command that failed."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         options = command.params if command is not None else []
         words = {rf"(?<![\w./]){name}\(\)": f"{ctx.command_path} {name}" for name in self.commands}
         return printable(in_options(sentence.replace("\n", " "), options, words))
 
 
-# What was typed, as messages quote it: not the apostrophe of a word.
+# Quoted input in a message; not the apostrophe of a word.
 QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
-# What messages tell those who use Python or HTTP, and what to do in the shell.
+# Advice to users of Python or HTTP, and what to do in the shell instead.
 IN_SHELL = {
     r"pass its problem as create": "use lingape live new",
     r"GET /api/experiments lists those that there are; POST there to begin one": (
@@ -78,18 +78,18 @@ IN_SHELL = {
     r" \(or seconds, or a timedelta\)": "",
     r"None for no deadline": "never for no deadline",
     r" /openapi\.json says what fits\.": "",
-    r", or different whole numbers from 0": "",
+    r" Or pass different whole numbers from 0\.": "",
 }
-START = r"(?<![-\w./])"  # of a word that is no part of a file's name
+START = r"(?<![-\w./])"  # of a word that is not part of a file name
 
 
 def in_options(
     sentence: str, options: list[click.Parameter], words: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return what is said of arguments in Python in the words of a command's options.
+    """Return a message about arguments in Python, in terms of a command's options.
 
-    What is quoted, and names of files, stay as they are. `words` has patterns of what else Python
-    says, and how the shell says it.
+    What is quoted, and file names, stay as they are. `words` maps further patterns to what to say
+    in the shell.
 
     >>> option = click.Option(["--noise-scale"])
     >>> in_options("noise_scale (R) must be above 0. Mixture() needs none.", [option])

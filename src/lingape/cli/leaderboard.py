@@ -21,26 +21,26 @@ from .stopping import INTERRUPTED
 )
 @click.option("--max-pulls", type=click.IntRange(min=1_000), default=300_000, show_default=True)
 @jobs
-@click.option("--quick", is_flag=True, help="Few instances and ten runs: does it work here?")
+@click.option("--quick", is_flag=True, help="Few instances and ten runs, as a quick check.")
 @click.option("--no-data", is_flag=True, help="Leave out MovieLens, which pip downloads.")
 @click.option(
     "--out",
     type=new_folder,
     default="leaderboard",
     show_default=True,
-    help="The folder to write to; it is made if need be.",
+    help="The folder to write to; created if missing.",
 )
 @as_json
 def leaderboard(
     seeds: int, max_pulls: int, jobs: int, quick: bool, no_data: bool, out: str, json: bool
 ) -> None:
     """Compare all explorers on a fixed set of instances, and write a page about it."""
-    from ..leaderboard import Options, compare
+    from ..leaderboard import BoardOptions, compare_all
     from ..paper.movielens import load_movielens
 
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
     with live_line(STARTING, quiet=json) as show:
-        options = Options(
+        options = BoardOptions(
             seeds=min(10, seeds) if quick else seeds,
             max_pulls=min(100_000, max_pulls) if quick else max_pulls,
             jobs=jobs,
@@ -49,7 +49,7 @@ def leaderboard(
             tell=show,
         )
         try:
-            board = compare(options)
+            board = compare_all(options)
         except KeyboardInterrupt:
             say("Stopped; nothing was written.", err=True)
             sys.exit(INTERRUPTED)

@@ -1,7 +1,8 @@
-"""What several commands share."""
+"""Options that several commands share."""
 
 import math
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class Target(click.Path):
-    """A file or a folder to write. What it lies in has to be there: a slip makes no folders."""
+    """A file or folder to write. Its parent folder must exist: a typo creates no folders."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = os.fsdecode(super().convert(value, param, ctx))
         folder = os.path.dirname(path.rstrip("/") if self.dir_okay else path) or "."
         if not os.path.isdir(folder):
-            self.fail(f"there is no folder {folder!r}. Make it first, or write elsewhere.")
+            self.fail(f"there is no folder {folder!r}. Create it first, or write elsewhere.")
         return path
 
 
@@ -29,25 +30,33 @@ new_file = Target(dir_okay=False)
 new_folder = Target(file_okay=False)
 as_json = click.option("--json", is_flag=True, help="Print the results as JSON.")
 jobs = click.option(
-    "--jobs", default=-1, show_default=True, help="Processes side by side; -1: one per core."
+    "--jobs", default=-1, show_default=True, help="Number of processes; -1: one per core."
 )
+
+
+def pull_limit(default: int) -> Callable[[Any], Any]:
+    """Return the option that limits runs."""
+    limits = "Stop a run after this many pulls."
+    return click.option("--max-pulls", default=default, show_default=True, help=limits)
+
+
 time_to_live = click.option(
     "--ttl",
     default="1d",
     show_default=True,
     callback=lambda _context, _option, ttl: None if ttl == "never" else ttl,
-    help="For how long to count on the rewards: 90s, 30m, 6h, 2d or never.",
+    help="How long to wait for the rewards: 90s, 30m, 6h, 2d or never.",
 )
 _epsilon = click.option(
-    "--epsilon", default=0.0, show_default=True, help="ε, the accuracy asked for."
+    "--epsilon", default=0.0, show_default=True, help="ε: how far from the best the answer may be."
 )
 _delta = click.option(
-    "--delta", default=0.05, show_default=True, help="δ, the error rate allowed."
+    "--delta", default=0.05, show_default=True, help="δ: the error rate allowed."
 )
 
 
 def real_rewards(command: Any) -> Any:
-    """Give a command the options that say which rewards the world pays, and what to prove."""
+    """Add the options that describe real rewards, and what to prove."""
     for option in (
         _delta,
         _epsilon,
@@ -66,7 +75,7 @@ def real_rewards(command: Any) -> Any:
 
 
 def simulated_rewards(command: Any) -> Any:
-    """Give a command the options that say how noisy a simulation is, and what to prove."""
+    """Add the options that describe simulated noise, and what to prove."""
     scale = click.option(
         "--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise."
     )
@@ -76,7 +85,7 @@ def simulated_rewards(command: Any) -> Any:
 def rewards_from(
     noise_scale: float | None, bounded: tuple[float, float] | None, binary: bool
 ) -> "Rewards":
-    """Return the rewards that these options describe; just one of them has to."""
+    """Return the rewards that these options describe; exactly one must be given."""
     from ..finding import Rewards
 
     if (noise_scale is not None) + (bounded is not None) + binary != 1:
@@ -90,7 +99,7 @@ def rewards_from(
 
 
 def numbers(text: str, option: str) -> list[float]:
-    """Return the numbers in a text that separates them by commas."""
+    """Return the numbers in a text that are separated by commas."""
     from ..problem import LARGEST
 
     try:

@@ -2,26 +2,31 @@
 
 import json as jsonlib
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..printable import printable
-from .options import as_json, jobs, new_file, simulated_rewards
+from .options import as_json, jobs, new_file, pull_limit, simulated_rewards
 from .showing import STARTING, live_line, say
 
 if TYPE_CHECKING:
+    from ..environments import Instance
     from ..forecast import Cost
+    from ..problem import Problem
 
 
 @click.command()
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
-@click.option("--gap", type=float, help="Suppose the best arm leads by this: the least to matter.")
+@click.option(
+    "--gap", type=float, help="Assume the best arm leads by this: the smallest lead that matters."
+)
 @click.option(
     "--prior-scale",
     type=float,
-    help="Or suppose θ Gaussian: the standard deviation of each of its weights.",
+    help="Or assume a Gaussian prior on θ: the standard deviation of each weight.",
 )
 @simulated_rewards
 @click.option(
@@ -29,19 +34,15 @@ if TYPE_CHECKING:
     "--explorer",
     "explorers",
     multiple=True,
-    default=("lingape", "lingape(bound=self-normalized)", "xy-static", "uniform"),
+    default=("lingape", "lingape(bound=self_normalized)", "xy_static", "uniform"),
     show_default=True,
-    help="An explorer, such as 'lingape(bound=worst-case)'. May be repeated.",
+    help="An explorer, such as 'lingape(bound=worst_case)'. May be repeated.",
 )
 @click.option(
-    "--draws",
-    type=click.IntRange(1, 100_000),
-    default=50,
-    show_default=True,
-    help="How many θ.",
+    "--draws", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Number of θ."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--max-pulls", default=1_000_000, show_default=True, help="The limit of a run.")
+@pull_limit(1_000_000)
 @jobs
 @click.option(
     "--plot",
@@ -64,7 +65,7 @@ def plan(
     plot: str | None,
     json: bool,
 ) -> None:
-    """Simulate how many pulls a search will take, for θ as you suppose it to be.
+    """Simulate how many pulls a search will take, for the θ that you assume.
 
     ARMS is a CSV, Parquet or NPY file with one row of features per arm.
 
@@ -72,52 +73,49 @@ def plan(
     lingape plan arms.csv --gap 0.1 --noise-scale 0.5
     lingape plan arms.csv --prior-scale 1 -e lingape -e 'lingape(pull=tracking)'
     """
-    from .. import forecast as planning
+    from ..forecast import forecast
     from ..problem import Problem
     from ..tables import read_arms
 
-    if (gap is None) == (prior_scale is None):
-        raise click.UsageError(
-            "Say what you suppose of θ: --gap (the least that matters) or --prior-scale."
-        )
     names, features = read_arms(arms)
     problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
-    if gap is not None:
-        supposed = f"the best arm leads by {gap:g}"
-        instances = planning.from_gap(problem, gap=gap, draws=draws, seed=seed)
-    else:
-        assert prior_scale is not None
-        supposed = f"the weights in θ are Gaussian with standard deviation {prior_scale:g}"
-        instances = planning.from_prior(problem, prior_scale=prior_scale, draws=draws, seed=seed)
+    assumed, instances = _assumed(problem, gap, prior_scale, draws, seed)
     with live_line(STARTING, quiet=json) as show:
-        found = planning.forecast(
+        found = forecast(
             problem,
             explorers,
             instances,
             max_pulls=max_pulls,
             jobs=jobs,
-            progress=None if show is None else lambda tally: show(str(tally)),
+            progress=None if show is None else lambda pace: show(str(pace)),
         )
-    costs = found.costs()
-    files = _draw(found.samples(), plot or Path(arms).stem + ".plan", supposed)
+    files = _draw(found.samples(), plot or Path(arms).stem + ".plan", assumed)
     if json:
-        click.echo(
-            jsonlib.dumps(
-                {
-                    "supposed": supposed,
-                    "draws": draws,
-                    "max_pulls": max_pulls,
-                    "costs": [_as_data(cost) for cost in costs],
-                    "files": files,
-                },
-                indent=2,
-            )
-        )
+        costs = [_as_data(cost) for cost in found.costs()]
+        data = {"assumed": assumed, "draws": draws, "max_pulls": max_pulls, "costs": costs}
+        click.echo(jsonlib.dumps(data | {"files": files}, indent=2))
         return
-    say(f"If {supposed} (R = {noise_scale:g}, δ = {delta:g}, ε = {epsilon:g}; {draws} draws):\n")
-    say(_table(costs, max_pulls))
+    say(f"If {assumed} (R = {noise_scale:g}, δ = {delta:g}, ε = {epsilon:g}; {draws} draws):\n")
+    say(_table(found.costs(), max_pulls))
     for file in files:
         say(f"Plot: {file}")
+
+
+def _assumed(
+    problem: "Problem", gap: float | None, prior_scale: float | None, draws: int, seed: int
+) -> "tuple[str, list[Instance]]":
+    """Return what is assumed about θ, in words and as instances."""
+    from ..forecast import from_gap, from_prior
+
+    if gap is not None and prior_scale is None:
+        instances = from_gap(problem, gap=gap, draws=draws, seed=seed)
+        return f"the best arm leads by {gap:g}", instances
+    if prior_scale is not None and gap is None:
+        instances = from_prior(problem, prior_scale=prior_scale, draws=draws, seed=seed)
+        return f"the weights in θ are Gaussian with standard deviation {prior_scale:g}", instances
+    raise click.UsageError(
+        "Say what to assume about θ: --gap (the smallest lead that matters) or --prior-scale."
+    )
 
 
 def _table(costs: "list[Cost]", max_pulls: int) -> str:
@@ -136,24 +134,19 @@ def _table(costs: "list[Cost]", max_pulls: int) -> str:
 
 
 def _as_data(cost: "Cost") -> dict[str, object]:
-    return {
-        "explorer": cost.explorer,
-        "quantiles": {
-            f"{level:g}": value if math.isfinite(value) else None
-            for level, value in cost.quantiles.items()
-        },
-        "mean": cost.mean,
-        "settled": cost.settled,
-        "wrong": cost.wrong,
+    quantiles = {
+        f"{level:g}": value if math.isfinite(value) else None
+        for level, value in cost.quantiles.items()
     }
+    return asdict(cost) | {"quantiles": quantiles}
 
 
-def _draw(samples: dict[str, list[float]], path: str, supposed: str) -> list[str]:
+def _draw(samples: dict[str, list[float]], path: str, assumed: str) -> list[str]:
     from .. import plots
     from ..errors import MissingExtra
 
     try:
-        figure = plots.distribution(samples, xlabel=f"pulls until settled, if {supposed}")
+        figure = plots.distribution(samples, xlabel=f"pulls until settled, if {assumed}")
     except MissingExtra as reason:
         say(f"No plot: {reason}", err=True)
         return []

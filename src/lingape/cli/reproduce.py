@@ -25,20 +25,20 @@ NAMES = ("table1", "figure1", "figure2", "figure3")
     help="Runs of each kind; the paper has ten.",
 )
 @jobs
-@click.option("--quick", is_flag=True, help="Two runs on fewer instances: does it work here?")
+@click.option("--quick", is_flag=True, help="Two runs on fewer instances, as a quick check.")
 @click.option(
     "--r6a",
     type=click.Path(exists=True, dir_okay=False),
     multiple=True,
-    help="Yahoo's R6A log for figure3, plain or gzip. May be repeated. Else MovieLens, from pip.",
+    help="Yahoo's R6A log for figure3, plain or gzip. May be repeated.  [default: MovieLens]",
 )
-@click.option("--synthetic", is_flag=True, help="Make up a log for figure3: needs no network.")
+@click.option("--synthetic", is_flag=True, help="Use a made-up log for figure3; needs no network.")
 @click.option(
     "--out",
     type=new_folder,
     default="reproduction",
     show_default=True,
-    help="The folder to write to; it is made if need be.",
+    help="The folder to write to; created if missing.",
 )
 @as_json
 def reproduce(
@@ -54,18 +54,18 @@ def reproduce(
     """Reproduce a table or figure of the paper, or all of them.
 
     Writes the figure (PNG and SVG), every run (CSV) and a page (Markdown) with our numbers beside
-    the paper's and what became of its claims.
+    the paper's and whether its claims hold.
     """
-    from ..paper import EXPERIMENTS, Options
+    from ..paper import EXPERIMENTS, PageOptions
 
     if r6a and synthetic:
-        raise click.UsageError("--r6a and --synthetic: say which of the two to use.")
+        raise click.UsageError("Use --r6a or --synthetic, not both.")
     logs = (_made_up(Path(out)),) if synthetic else tuple(map(Path, r6a))
     pages: list[dict[str, Any]] = []
     for wanted in NAMES if name == "all" else (name,):
         begun = time.perf_counter()
         with live_line(f"{wanted}: starting", quiet=json) as show:
-            options = Options(
+            options = PageOptions(
                 repeats=repeats,
                 jobs=jobs,
                 quick=quick,

@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to serve on; others than this are for networks that you trust.",
+    help="The address to serve on; use another only on a network that you trust.",
 )
 @click.option(
     "--port",
     default=8000,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="0 takes any that is free.",
+    help="0 picks a free one.",
 )
 @click.option(
     "--workers",
     default=1,
     show_default=True,
     type=click.IntRange(1, 64),
-    help="How many processes serve.",
+    help="Number of server processes.",
 )
 @click.option(
     "--write-token-file",
     type=click.Path(exists=True, dir_okay=False),
-    help="Holds the token that lets clients do everything; or set LINGAPE_WRITE_TOKEN.",
+    help="Holds the token for reading and writing; or set LINGAPE_WRITE_TOKEN.",
 )
 @click.option(
     "--read-token-file",
     type=click.Path(exists=True, dir_okay=False),
-    help="Holds the token that lets clients look; or set LINGAPE_READ_TOKEN.",
+    help="Holds the token for reading only; or set LINGAPE_READ_TOKEN.",
 )
 @as_json
 def serve(
@@ -59,19 +59,19 @@ def serve(
 ) -> None:
     """Serve the experiments in a database over HTTP, with a page to watch them.
 
-    The address it prints is a page for browsers, which shows and changes nothing, and the URL for
-    lingape live, for Client in Python, and for requests of your own (/openapi.json lists them).
-    The database is made if there is none.
+    The address that it prints is a read-only page for browsers, and the URL for lingape live, for
+    Client in Python, and for requests of your own (/openapi.json lists them). The database is
+    created if there is none.
 
-    Without tokens it serves this machine only, and whoever is on it may do everything. To serve
-    others (--host 0.0.0.0), give it a token, as from `openssl rand -hex 32`: clients send it as
+    Without tokens it serves this machine only, and anyone on it can do everything. To serve other
+    machines (--host 0.0.0.0), give it a token, as from `openssl rand -hex 32`: clients send it as
     "Authorization: Bearer TOKEN", lingape live takes it from LINGAPE_WRITE_TOKEN, and the page
-    asks for it. A second token, for reading, is for those who only look. That is for a network
-    that you trust: HTTP hides neither tokens nor rewards, and nothing limits how many requests
-    come. On the open internet, put a proxy with TLS in front (docs/live.md).
+    asks for it. A second token is for reading only. Use this on a network that you trust: HTTP
+    encrypts neither tokens nor rewards, and the number of requests is not limited. On the open
+    internet, put a proxy with TLS in front (docs/live.md).
 
-    Ctrl-C, or SIGTERM, finishes the requests under way and ends it. It may also be killed: what
-    was acknowledged is on disk, and clients go on when it is back. Several servers may share a
+    Ctrl-C or SIGTERM stops it after the requests under way. It may also be killed: what was
+    acknowledged is on disk, and clients continue when it is back. Several servers may share a
     database, on one machine with SQLite, on any number with PostgreSQL.
 
     \b
@@ -99,17 +99,17 @@ def serve(
 
 
 def _welcome(url: str, service: "Service") -> str:
-    """Return what somebody who has just started it needs to know."""
+    """Return what to know about a server that has just started."""
     from ..live.serving import loopback
 
     if service.write_token is None:
-        access = "No token is set: whoever is on this machine may look and change."
+        access = "No token is set: anyone on this machine can read and write."
     elif service.read_token is None:
-        access = "Clients need the token, also to look."
+        access = "Clients need the token, also for reading."
     else:
-        access = "Clients need the token for writing, or the one for reading to look."
+        access = "Clients need the write token, or the read token for reading only."
     if service.host in ("0.0.0.0", "::"):
-        access = f"From elsewhere, this machine's name stands for {service.host}. {access}"
+        access = f"Elsewhere, use this machine's name in place of {service.host}. {access}"
     if not loopback(service.host):
         access += "\nFor a network that you trust; on the open internet, only behind a TLS proxy."
     return (
@@ -123,6 +123,6 @@ def _welcome(url: str, service: "Service") -> str:
 
 def _token(path: str | None, variable: str) -> str | None:
     if path is not None:
-        # What is no text becomes signs that no token has, and is refused for that.
+        # Bytes that are not UTF-8 become a character that no token has, so they are refused.
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     return os.environ.get(variable) or None

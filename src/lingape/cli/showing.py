@@ -1,4 +1,4 @@
-"""What commands print: texts that are safe for a terminal, and how far they have come."""
+"""What commands print: text that is safe for a terminal, and progress."""
 
 import json
 import sys
@@ -11,13 +11,13 @@ import click
 
 from ..printable import printable
 
-LAYOUT = "\n\t"  # what our own texts have; names and the like in them are escaped before
+LAYOUT = "\n\t"  # for our own layout; names in it are escaped first
 
 STARTING = "starting (the first runs compile, which may take minutes)"
 
 
 def say(what: Any, *, err: bool = False) -> None:
-    """Print a text, without anything in it that a terminal would obey, or data as JSON."""
+    """Print text without control characters, or data as JSON."""
     text = printable(what, keep=LAYOUT) if isinstance(what, str) else json.dumps(what, indent=1)
     click.echo(text, err=err)
 
@@ -26,8 +26,8 @@ def say(what: Any, *, err: bool = False) -> None:
 def live_line(start: str, *, quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
     """Yield a function that shows its text in place of the last, on standard error.
 
-    Where that is no terminal, or rich is not installed, a text is printed at most every ten
-    seconds. None if it is to be quiet.
+    If that is not a terminal, or rich is not installed, text is printed at most every ten seconds.
+    Yields None if quiet.
     """
     if quiet:
         yield None

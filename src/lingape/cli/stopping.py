@@ -1,4 +1,4 @@
-"""How a search comes to stop: by signals, and with which exit code."""
+"""How a search stops: signals and exit codes."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 @contextmanager
 def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
-    """Turn signals into requests to stop; also give a list of those that came."""
+    """Turn signals into requests to stop; also yield the list of signals received."""
     from ..finding import Stop
 
     stop, caught = Stop(), []
@@ -31,7 +31,7 @@ def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
 
     if threading.current_thread() is threading.main_thread():
         for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # What nohup and shells have us ignore stays ignored.
+            # Signals that nohup or a shell set to be ignored stay ignored.
             if signal.getsignal(sign) is not signal.SIG_IGN:
                 before[sign] = signal.signal(sign, handle)
     try:

@@ -1,8 +1,8 @@
-"""NumPy on one thread, for commands that do much that is small.
+"""NumPy on one thread, for commands that do many small computations.
 
-NumPy's BLAS starts a thread for each core and has them wait for each other by spinning. The
-products that an experiment needs are too small to gain from that, and where cores are busy, or a
-container may use only some of those that it sees, they take many times longer. A program that uses
+NumPy's BLAS starts a thread per core, and these wait for each other by spinning. The products in
+an experiment are too small to gain from that. Where cores are busy, or a container may use only
+some of those that it sees, they take many times longer. A program that uses
 lingape as a library decides for itself (docs/live.md).
 """
 
@@ -24,7 +24,7 @@ VARIABLES = (
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Have NumPy use one thread if it is loaded now; whoever set one of these, knows better."""
+    """Make NumPy use one thread if it is loaded here, unless the environment says otherwise."""
     ours = () if any(name in os.environ for name in VARIABLES) else VARIABLES
     os.environ.update(dict.fromkeys(ours, "1"))
     try:
@@ -35,7 +35,7 @@ def one_thread() -> Iterator[None]:
 
 
 class OneThreaded(click.Command):
-    """A command that runs on one thread; programs that it starts are not told to."""
+    """A command that runs on one thread; programs that it starts are not affected."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with one_thread():

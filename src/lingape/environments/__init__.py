@@ -1,4 +1,4 @@
-"""Simulated worlds, one kind a file; to add one, add its line to ENVIRONMENTS."""
+"""Simulated worlds, one kind per file; to add one, add its line to ENVIRONMENTS."""
 
 from .base import Environment
 from .gaussian import Gaussian

@@ -1,4 +1,4 @@
-"""What every simulated world has. θ lives here and nowhere else."""
+"""What simulated worlds have in common. θ is known here and nowhere else."""
 
 from typing import Protocol
 
@@ -23,7 +23,7 @@ class Environment(Protocol):
 
 
 class World:
-    """Arms, θ, and the means that follow; the noise is the subclass's."""
+    """Arms, θ and the means that follow from them; subclasses add the noise."""
 
     def __init__(self, arms: npt.ArrayLike, theta: npt.ArrayLike) -> None:
         try:

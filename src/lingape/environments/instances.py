@@ -1,4 +1,4 @@
-"""Named instances: arms and a θ to find the best arm of.
+"""Named instances: arms and a θ.
 
 Each is a function that returns an Instance; to add one, add its line to INSTANCES.
 """
@@ -64,7 +64,7 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
 def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
     """The arms of `soare` with θ halfway between arms 1 and d+1: two exactly equal best arms.
 
-    With ε = 0 there is nothing to find: every answer claims a difference that is not there.
+    With ε = 0 every answer is wrong: it claims a difference that does not exist.
     """
     arms = soare(d, angle).arms
     half = np.zeros(d)
@@ -92,7 +92,7 @@ def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
 
 
 def outsider() -> Instance:
-    """Three arms of which the worst is the one to pull (Section 1).
+    """Three arms of which the worst is the most useful to pull (Section 1).
 
     Arms 1 and 2 differ by 0.01 in the second feature alone, which arm 3 measures.
     """
@@ -103,8 +103,8 @@ def outsider() -> Instance:
 def shared_doubt() -> Instance:
     """Three arms of which two share what is uncertain (Section 5.2).
 
-    While the second feature's weight is in doubt arms 1 and 2 rise and fall together: the doubt
-    is about arm 3, although arm 2 looks better and has the longer interval.
+    While the second feature's weight is uncertain, arms 1 and 2 rise and fall together: the open
+    question is about arm 3, although arm 2 looks better and has the longer interval.
     """
     arms = np.array([[-10.0, 10.0], [-9.0, 10.0], [-1.0, 0.0]])
     return Instance("shared_doubt", arms, np.array([-1.0, 0.0]))
@@ -115,8 +115,7 @@ def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Inst
     _at_least("arms", arms, 2)
     _at_least("d", d, 1)
     _at_least("seed", seed, 0)
-    if not isinstance(support, int) or not 1 <= support <= d:
-        raise InvalidEnvironment(f"support must be a whole number from 1 to d; got {support!r}.")
+    checked_whole("support", support, least=1, most=d, error=InvalidEnvironment)
     rng = np.random.default_rng(seed)
     x = np.zeros((arms, d))
     for k in range(arms):

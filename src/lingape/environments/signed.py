@@ -1,4 +1,4 @@
-"""Rewards of +1 or -1 with mean xᵀθ: a click or none."""
+"""Rewards of +1 or -1 with mean xᵀθ, such as clicks."""
 
 from typing import TYPE_CHECKING
 

@@ -26,30 +26,30 @@ from .xy_static import XYStatic
 
 EXPLORERS: dict[str, type[Explorer]] = {
     "lingape": LinGapE,
-    "xy-static": XYStatic,
-    "xy-adaptive": XYAdaptive,
-    "xy-oracle": XYOracle,
+    "xy_static": XYStatic,
+    "xy_adaptive": XYAdaptive,
+    "xy_oracle": XYOracle,
     "uniform": Uniform,
     "ugape": UGapE,
-    "lin-ugape": LinUGapE,
+    "lin_ugape": LinUGapE,
     "rage": RAGE,
     "alba": ALBA,
-    "lazy-track-and-stop": LazyTrackAndStop,
-    "lin-t3c": LinT3C,
-    "lin-gifa": LinGIFA,
-    "lin-game": LinGame,
-    "lin-game-c": LinGameC,
-    "frank-wolfe-sampling": FrankWolfeSampling,
+    "lazy_track_and_stop": LazyTrackAndStop,
+    "lin_t3c": LinT3C,
+    "lin_gifa": LinGIFA,
+    "lin_game": LinGame,
+    "lin_game_c": LinGameC,
+    "frank_wolfe_sampling": FrankWolfeSampling,
 }
 
 # For a fixed number of pulls instead of a fixed confidence.
 BUDGET_EXPLORERS: dict[str, type[Explorer]] = {
-    "lingape-budget": LinGapEBudget,
-    "bayes-gap": BayesGap,
-    "od-lin-bai": ODLinBAI,
+    "lingape_budget": LinGapEBudget,
+    "bayes_gap": BayesGap,
+    "od_lin_bai": ODLinBAI,
     "gse": GSE,
-    "sequential-halving": SequentialHalving,
-    "ugape-budget": UGapEBudget,
+    "sequential_halving": SequentialHalving,
+    "ugape_budget": UGapEBudget,
 }
 
 __all__ = [

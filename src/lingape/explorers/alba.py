@@ -35,7 +35,14 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..bounds import Bound
-from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption, norm_bound_of
+from ..bounds.base import (
+    TELLING_ASSUMPTION,
+    no_ridge,
+    noise_assumption,
+    norm_assumption,
+    norm_bound_of,
+    stated,
+)
 from ..checks import checked_whole
 from ..designs import g_optimal, trimmed
 from ..draws import uniform
@@ -93,8 +100,12 @@ class RandomDesign:
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
             noise_assumption(problem),
-            f"‖θ‖ is at most {problem.norm_bound:g}.",
-            "How often each arm is pulled in a phase was drawn before its first reward was seen.",
+            norm_assumption(problem),
+            stated(
+                "The pulls of each phase were drawn before its first reward came in.",
+                "how often each arm is pulled in a phase was drawn before that phase's first "
+                "reward was seen.",
+            ),
             TELLING_ASSUMPTION,
         )
 

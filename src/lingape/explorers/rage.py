@@ -26,7 +26,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
-from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption
+from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption, stated
 from ..designs import MinMax, differences, even_xy, g_optimal, rounded, trimmed
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -64,7 +64,11 @@ class PhaseEnd:
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
             noise_assumption(problem),
-            "How often each arm is pulled in a phase was fixed before its first reward was seen.",
+            stated(
+                "The pulls of each phase were planned before its first reward came in.",
+                "how often each arm is pulled in a phase was fixed before that phase's first "
+                "reward was seen.",
+            ),
             TELLING_ASSUMPTION,
         )
 

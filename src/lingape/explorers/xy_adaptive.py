@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..bounds import FixedDesign
-from ..bounds.base import noise_assumption
+from ..bounds.base import noise_assumption, stated
 from ..designs import differences, even_xy, trimmed
 from ..errors import InvalidArgument, InvalidBound
 from ..least_squares import LeastSquares
@@ -105,10 +105,17 @@ class XYAdaptive(PhasedExplorer):
     def _assumptions(self) -> tuple[str, ...]:
         return (
             noise_assumption(self.problem),
-            "Which arm is pulled at which time of a phase was fixed before the first reward of "
-            "that phase was seen.",
-            "Which rewards of a phase are told, and when, does not depend on rewards of that "
-            "phase.",
+            stated(
+                "The order of the pulls of a phase was decided before its first reward came in.",
+                "which arm is pulled at which time of a phase was fixed before the first reward "
+                "of that phase was seen.",
+            ),
+            stated(
+                "Rewards of a phase are reported in an order that has nothing to do with how high "
+                "they are.",
+                "which rewards of a phase are told, and when, does not depend on rewards of that "
+                "phase.",
+            ),
         )
 
     def _caveat(self) -> str:

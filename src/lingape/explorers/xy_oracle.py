@@ -51,8 +51,8 @@ class XYOracle(PlannedExplorer):
         self.follow(plan, self.truth if test == "true" else None)
 
     def _assumptions(self) -> tuple[str, ...]:
-        told = ("θ is what the explorer was told.",) if self.test == "true" else ()
-        return (*told, *super()._assumptions())
+        told = "The explorer was told the true weights θ of the features."
+        return (*([told] if self.test == "true" else []), *super()._assumptions())
 
     def _describe(self, name: str) -> object:
         return self.theta_given.tolist() if name == "theta" else self.test

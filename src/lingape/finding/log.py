@@ -27,7 +27,7 @@ MARK = f'{{"format": "{FORMAT}"'.encode()  # how every log begins
 # the lock until it becomes that command.
 PATIENCE = 2.0
 # Explorers that need nothing but a problem, and use every reward.
-CHOICES = ("lingape", "xy-static", "uniform", "ugape")
+CHOICES = ("lingape", "xy_static", "uniform", "ugape")
 
 
 def make_explorer(name: str, problem: Problem) -> Explorer:

@@ -97,7 +97,7 @@ class Experiment:
         url: the database, as sqlite:///PATH or postgresql://USER@HOST/DATABASE.
         create: the problem. Where there is an experiment of that name already, it has to be the
             same: then a program that is started again goes on.
-        explorer: as text, with settings if need be: "lingape(bound=self-normalized)".
+        explorer: as text, with settings if need be: "lingape(bound=self_normalized)".
         seed: of explorers that draw.
         clock: tells the seconds since 1970. For tests.
 

@@ -2,24 +2,27 @@
 
 from collections.abc import Callable
 
-from . import figure_1, figure_2, figure_3, table_1
-from .pages import Claim, Options, Page
+from .figure_1 import reproduce_figure_1
+from .figure_2 import reproduce_figure_2
+from .figure_3 import reproduce_figure_3
+from .pages import Claim, Page, PageOptions
 from .reported import TABLE_1
 from .settings import paper_lingape, synthetic_problem
+from .table_1 import reproduce_table_1
 
 # What `lingape reproduce` knows.
-EXPERIMENTS: dict[str, Callable[[Options], Page]] = {
-    "table1": table_1.reproduce,
-    "figure1": figure_1.reproduce,
-    "figure2": figure_2.reproduce,
-    "figure3": figure_3.reproduce,
+EXPERIMENTS: dict[str, Callable[[PageOptions], Page]] = {
+    "table1": reproduce_table_1,
+    "figure1": reproduce_figure_1,
+    "figure2": reproduce_figure_2,
+    "figure3": reproduce_figure_3,
 }
 
 __all__ = [
     "EXPERIMENTS",
     "TABLE_1",
     "Claim",
-    "Options",
+    "PageOptions",
     "Page",
     "paper_lingape",
     "synthetic_problem",

@@ -13,27 +13,27 @@ from .settings import BOUND, paper_lingape, synthetic_problem
 DIMENSION, ANGLE = 5, 0.01
 
 
-class Entry(NamedTuple):
+class DemoRun(NamedTuple):
     title: str
     explorer: LinGapE
 
 
-def entries() -> list[Entry]:
+def demo_runs() -> list[DemoRun]:
     """Return the explorers that the demonstration runs."""
     problem = synthetic_problem(soare(DIMENSION, ANGLE))
     named = problem.replace(names=[f"Arm {k + 1}" for k in range(len(problem))])
     return [
-        Entry(f"paper's bound, {BOUND}", paper_lingape(named)),
-        Entry(f"tight bound, {Mixture()}", LinGapE(named, bound=Mixture())),
+        DemoRun(f"paper's bound, {BOUND}", paper_lingape(named)),
+        DemoRun(f"tight bound, {Mixture()}", LinGapE(named, bound=Mixture())),
     ]
 
 
-def play(entry: Entry, *, seed: int, progress: Progress | None = None) -> Result:
+def play_demo(entry: DemoRun, *, seed: int, progress: Progress | None = None) -> Result:
     """Run one explorer of the demonstration."""
     return run(entry.explorer, soare(DIMENSION, ANGLE).gaussian(), seed=seed, progress=progress)
 
 
-def table(results: Iterable[Result]) -> str:
+def pulls_table(results: Iterable[Result]) -> str:
     """Return the pulls of each arm beside the LinGapE column of the paper's Table 1."""
     columns = [("paper, Table 1", TABLE_1["LinGapE"])]
     columns += zip(
@@ -51,7 +51,7 @@ def table(results: Iterable[Result]) -> str:
     return "\n".join(lines)
 
 
-def status(explorer: Explorer, pulls: int) -> str:
+def progress_line(explorer: Explorer, pulls: int) -> str:
     """Return one line on how far a run has come."""
     contest = explorer.contest if isinstance(explorer, LinGapE) else None
     if contest is None:
@@ -64,13 +64,13 @@ def status(explorer: Explorer, pulls: int) -> str:
 
 
 def printed_progress(write: Callable[[str], None]) -> Progress:
-    """Return a progress display of plain lines, fewer and fewer as the run gets longer."""
+    """Return a progress display of plain lines, less often as the run gets longer."""
     last = 0
 
     def show(explorer: Explorer, pulls: int) -> None:
         nonlocal last
         if explorer.done or pulls >= 4 * last:
-            write(status(explorer, pulls))
+            write(progress_line(explorer, pulls))
             last = pulls
 
     return show

@@ -6,7 +6,7 @@ from ..environments import soare
 from ..runs import run
 from ..study import Row, Study
 from . import settings
-from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
+from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ ANGLE = 0.01
 FOUR = ("LinGapE", "XY-static", "XY-adaptive", "XY-oracle")
 
 
-def reproduce(options: Options) -> Page:
+def reproduce_figure_1(options: PageOptions) -> Page:
     """Return Figure 1: d = 2…10, four algorithms."""
     dimensions = (2, 3, 5) if options.quick else tuple(range(2, 11))
     instances = {d: soare(d, ANGLE) for d in dimensions}

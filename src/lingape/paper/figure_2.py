@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ..environments import canonical
 from ..study import Row, Study
 from . import settings
-from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
+from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ GAPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 MUCH = 20  # times the samples of XY-static after which XY-adaptive may stop
 
 
-def reproduce(options: Options) -> Page:
+def reproduce_figure_2(options: PageOptions) -> Page:
     """Return Figure 2: canonical arms, K = d = 5."""
     gaps = (0.1, 0.3, 0.5) if options.quick else GAPS
     seeds = min(2, options.repeats) if options.quick else options.repeats
@@ -33,7 +33,7 @@ def reproduce(options: Options) -> Page:
     )
     rows = options.rows_of(study, "Figure 2")
     adaptive = []
-    for instance in instances.values():  # on these arms it may go on without end
+    for instance in instances.values():  # on these arms it may never stop
         limited = Study(
             {"XY-adaptive": settings.xy_adaptive},
             [instance],
@@ -80,7 +80,7 @@ def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
     widening = all(difference[a] > difference[b] for a, b in zip(gaps, gaps[1:], strict=False))
     return [
         Claim(
-            "LinGapE needs fewer samples than XY-static, although static is all but optimal here",
+            "LinGapE needs fewer samples than XY-static, although static is nearly optimal here",
             min(ratio.values()) > 1,
             f"XY-static needs {min(ratio.values()):.2f} to {max(ratio.values()):.2f} times as "
             "many.",

@@ -12,14 +12,14 @@ from ..problem import Problem
 from ..study import Row, Study
 from . import settings
 from .movielens import load_movielens
-from .pages import Claim, Options, Page, as_csv, mean, rises, wrong
+from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
 from .r6a import load_r6a
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ARMS = (10, 20, 30, 40, 50)
-# Appendix A. The noise is 1-sub-Gaussian in truth; S is the length of θ*, as in the authors' code.
+# Appendix A. The noise is in fact 1-sub-Gaussian; S is the length of θ*, as in the authors' code.
 SETTINGS: dict[str, Any] = {"noise_scale": 2.0, "epsilon": 0.0, "delta": 0.05}
 STATIC_RIDGE = 0.01
 ENOUGH = 10
@@ -30,8 +30,8 @@ def lingape_tight(problem: Problem) -> LinGapE:
     return LinGapE(problem.replace(noise_scale=1.0), bound=Mixture())
 
 
-def reproduce(options: Options) -> Page:
-    """Return Figure 3, on R6A if it is there and else on MovieLens."""
+def reproduce_figure_3(options: PageOptions) -> Page:
+    """Return Figure 3, on R6A if it is given, else on MovieLens."""
     data = load_movielens() if options.r6a is None else load_r6a(*options.r6a)
     numbers = (10, 20) if options.quick else ARMS
     repeats = min(2, options.repeats) if options.quick else options.repeats
@@ -54,7 +54,7 @@ def reproduce(options: Options) -> Page:
     )
     rows = options.rows_of(study, "Figure 3")
     kind = "made-up" if options.synthetic else "real"
-    # The runs for a number of arms count as one instance: the arms are drawn anew for each.
+    # The runs for a number of arms count as one instance: each draws its own arms.
     grouped = [replace(row, instance=f"{instances[row.instance][0]} arms") for row in rows]
     means = {
         k: {label: mean(grouped, label, f"{k} arms") for label in study.explorers} for k in numbers
@@ -82,7 +82,7 @@ def reproduce(options: Options) -> Page:
 
 
 def _adaptive(
-    options: Options,
+    options: PageOptions,
     instances: dict[str, tuple[int, Instance]],
     means: dict[int, dict[str, float]],
 ) -> dict[int, float]:
@@ -143,11 +143,11 @@ def _claims(
     ]
 
 
-def _about_data(options: Options) -> list[str]:
+def _about_data(options: PageOptions) -> list[str]:
     if options.r6a is not None:
         return []
     return [
-        "MovieLens-100k stands in for Yahoo! R6A, which may not be passed on: "
+        "MovieLens-100k replaces Yahoo! R6A, which may not be redistributed: "
         "`lingape reproduce figure3 --r6a FILE` uses it where you have it. A reward is +1 for a "
         "rating of 4 or 5; features are 6 of the user times 6 of the film."
     ]

@@ -1,7 +1,7 @@
-"""MovieLens-100k in place of R6A, which may not be passed on: who likes which movie.
+"""MovieLens-100k in place of R6A, which may not be redistributed: who likes which movie.
 
 The data come inside the wheel of the package recbole, which pip downloads. MovieLens' licence
-restricts redistribution, so they are read from the wheel where it lies, and never put elsewhere.
+restricts redistribution, so they are read from the wheel, and never written elsewhere.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _INSTEAD = (
     "Yahoo! R6A, and --synthetic makes one up."
 )
 
-Table = dict[str, list[str]]  # column name → cells
+Columns = dict[str, list[str]]  # column name → cells
 
 
 def load_movielens(cache: str | Path | None = None, *, sha256: str = SHA256) -> RealData:
@@ -61,12 +61,12 @@ def load_movielens(cache: str | Path | None = None, *, sha256: str = SHA256) -> 
 def _cache() -> Path:
     """Return lingape's folder in the user's cache."""
     given = os.environ.get("XDG_CACHE_HOME", "")
-    # A path that is not absolute is to be ignored, says the standard behind the variable.
+    # The XDG standard says to ignore a path that is not absolute.
     if os.path.isabs(given):
         return Path(given, "lingape")
     try:
         return Path.home() / ".cache" / "lingape"
-    except RuntimeError:  # nobody's home, as in some containers
+    except RuntimeError:  # no home folder, as in some containers
         return Path(tempfile.gettempdir(), "lingape")
 
 
@@ -83,9 +83,9 @@ def _wheel(folder: Path, sha256: str) -> bytes:
             f"The wheel of {PACKAGE} must have the SHA-256 {sha256}, but what pip downloaded has "
             f"{found}: it is damaged or not the same. {_INSTEAD}"
         )
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs a download, no more
+    with contextlib.suppress(OSError):  # without a writable cache it is downloaded again next time
         folder.mkdir(parents=True, exist_ok=True)
-        # Under another name first, so that nobody reads half a file.
+        # Under another name first, so that no process reads half a file.
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             (Path(aside) / WHEEL).write_bytes(wheel)
             os.replace(Path(aside) / WHEEL, folder / WHEEL)
@@ -137,7 +137,7 @@ def _ratings(wheel: bytes, rows: Rows) -> Iterator[Chunk]:
         yield (u[:, :, None] * v[:, None, :]).reshape(len(known), -1), outcomes
 
 
-def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> Table:
+def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> Columns:
     """Return columns of a table in recbole's format: tabs, and "name:type" in the first line."""
     header, *lines = archive.read(_INSIDE + ending).decode("utf-8").splitlines()
     names = [name.partition(":")[0] for name in header.split("\t")]
@@ -152,7 +152,7 @@ def _is_rating(text: str) -> bool:
     return text in {"1", "2", "3", "4", "5"}
 
 
-def _user_features(users: Table) -> FloatArray:
+def _user_features(users: Columns) -> FloatArray:
     traits = [
         {f"age {_age_group(age)}", f"gender {gender}", f"occupation {occupation}"}
         for age, gender, occupation in zip(
@@ -162,7 +162,7 @@ def _user_features(users: Table) -> FloatArray:
     return _features(traits)
 
 
-def _movie_features(movies: Table) -> FloatArray:
+def _movie_features(movies: Columns) -> FloatArray:
     traits = [
         {*genres.split(), *([f"{year[:3]}0s"] if year.isdigit() else [])}
         for year, genres in zip(movies["release_year"], movies["class"], strict=True)

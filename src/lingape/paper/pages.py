@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..provenance import stamp
-from ..study import Row, Study, Tally
+from ..study import Pace, Row, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Options:
+class PageOptions:
     """How to reproduce.
 
     repeats: runs of each kind; the paper's ten.
-    jobs: processes side by side.
-    quick: fewer runs on fewer instances, to see that it works.
-    tell: told in words how far it has come.
-    r6a: Yahoo's log, for Figure 3; MovieLens stands in for it if None.
+    jobs: parallel processes.
+    quick: fewer runs on fewer instances, as a quick check.
+    tell: called with progress messages.
+    r6a: Yahoo's log, for Figure 3; MovieLens is used instead if None.
     synthetic: whether that log is made up.
     """
 
@@ -35,16 +35,16 @@ class Options:
     def rows_of(self, study: Study, title: str) -> list[Row]:
         """Run a study."""
 
-        def progress(tally: Tally) -> None:
+        def progress(pace: Pace) -> None:
             if self.tell is not None:
-                self.tell(f"{title}: {tally}")
+                self.tell(f"{title}: {pace}")
 
         return study.run(jobs=self.jobs, progress=progress).rows
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper's Section 7, and whether it came out."""
+    """A statement of the paper's Section 7, and whether it holds."""
 
     says: str
     holds: bool
@@ -117,18 +117,11 @@ def markdown_table(table: list[list[str]]) -> list[str]:
 
 def as_csv(rows: Iterable[Row], **columns: Callable[[Row], Any]) -> list[dict[str, Any]]:
     """Return rows for the CSV, with columns of an experiment's own."""
+    same = ("explorer", "instance", "seed", "arm", "correct", "pulls", "ending")
     return [
         {name: value(row) for name, value in columns.items()}
-        | {
-            "explorer": row.explorer,
-            "instance": row.instance,
-            "seed": row.seed,
-            "arm": row.arm,
-            "correct": row.correct,
-            "pulls": row.pulls,
-            "ending": row.ending,
-            "counts": " ".join(map(str, row.counts)),
-        }
+        | {name: getattr(row, name) for name in same}
+        | {"counts": " ".join(map(str, row.counts))}
         for row in rows
     ]
 
@@ -142,7 +135,7 @@ def mean(rows: Iterable[Row], explorer: str, instance: str | None = None) -> flo
 
 
 def rises(values: list[float]) -> bool:
-    """Whether values rise from the first to the last, but for noise: in four of five pairs."""
+    """Whether values rise from the first to the last, up to noise: in four of five pairs."""
     pairs = [(a, b) for i, a in enumerate(values) for b in values[i + 1 :]]
     return values[-1] > values[0] and sum(a < b for a, b in pairs) >= 0.8 * len(pairs)
 

@@ -1,7 +1,7 @@
 """Click logs in the format of Yahoo! Webscope R6A, the data of the paper's Figure 3.
 
-The data are given to researchers on request and may not be passed on: bring your own file, or
-write a synthetic one. A line is a visit, with the article shown and all that could have been:
+The data are given to researchers on request and may not be redistributed: use your own file, or
+write a synthetic one. A line is a visit, with the article shown and all others that could be:
 
     timestamp shown click |user 2:f 3:f 4:f 5:f 6:f 1:1 |article 2:f ... 1:1 |article ...
 
@@ -20,10 +20,11 @@ from typing import TypeAlias
 import numpy as np
 
 from ..arrays import FloatArray
+from ..checks import checked_whole
 from ..errors import InvalidArgument, InvalidData
 from .real_data import Chunk, Levels, RealData, Rows, fit
 
-# Which rows the authors let be arms: this is how Δ ≥ 0.05 comes about.
+# Which rows the authors use as arms: this gives Δ ≥ 0.05.
 LEVELS = Levels(best=(-0.88, 1.0), others=(-1.0, -0.93))
 
 Six: TypeAlias = tuple[float, float, float, float, float, float]
@@ -33,17 +34,17 @@ _LONGEST = 1 << 20  # bytes in a line; a real one has some 1,500
 _LARGEST = 1e6  # a membership is at most 1; anything this large is a fault in the file
 
 _FEATURES = (b"2", b"3", b"4", b"5", b"6", b"1")  # in the order of the file
-# Nearly every line has just this shape, every number in the same place: these are read at once.
+# Nearly every line has exactly this shape, so these are read all at once.
 _SHAPE = b" ".join(number + rb":\d\.\d{6}" for number in _FEATURES)
 _FAST = re.compile(rb"\d+ (\d+) ([01]) \|user (" + _SHAPE + rb")(?= \|)")
 _SLOW = re.compile(rb"\S+ (\S+) ([01]) \|user ([^|]*)")
-_NOBODY = b" ".join(number + b":0.000000" for number in _FEATURES)
+_ZEROS = b" ".join(number + b":0.000000" for number in _FEATURES)
 
 
 def load_r6a(*paths: str | Path, name: str | None = None) -> RealData:
     """Return θ* and arms from click logs in R6A's format, plain or gzipped.
 
-    name: what to call the data; the files' names where left out, for a file does not say whether
+    name: what to call the data; by default the file names, because a file does not say whether
         Yahoo! or `write_synthetic_r6a` wrote it.
     """
     rows = Rows()
@@ -105,7 +106,7 @@ def _visits(lines: list[bytes]) -> tuple[FloatArray, FloatArray, FloatArray]:
         if article is None:
             continue
         if six is not None:
-            odd[len(users)], user = six, _NOBODY
+            odd[len(users)], user = six, _ZEROS
         users.append(user)
         articles.append(article)
         clicks.append(click == b"1")
@@ -139,7 +140,7 @@ def _six(text: bytes) -> Six | None:
         a, b, c, d, e, f = six = tuple(float(values[number]) for number in _FEATURES)
     except ValueError:
         return None
-    # False for NaN, too.
+    # False for NaN too.
     return (a, b, c, d, e, f) if all(abs(x) <= _LARGEST for x in six) else None
 
 
@@ -180,8 +181,7 @@ def write_synthetic_r6a(
     Gzipped if the name ends in .gz. The same seed writes the same file.
     """
     for word, value, least in ("lines", lines, 1), ("articles", articles, 1), ("seed", seed, 0):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise InvalidArgument(f"{word} must be a whole number from {least}; got {value!r}.")
+        checked_whole(word, value, least=least)
     rng = np.random.default_rng(seed)
     # Memberships add up to 1, so every mean is -1 plus an average of these 25 numbers.
     cells = rng.random((5, 5))

@@ -1,7 +1,6 @@
 """Bandit instances from logged data (Section 7.2): fit θ* to all rows, draw arms from some.
 
-The reader of a data set yields chunks of rows; `fit` passes over them once, in bounded memory, so
-that a day of clicks need not fit into it.
+The reader of a data set yields chunks of rows; `fit` passes over them once, in bounded memory.
 """
 
 from collections.abc import Iterable
@@ -13,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
+from ..checks import checked_whole
 from ..environments import Instance
-from ..errors import InvalidArgument, InvalidData
+from ..errors import InvalidData
 
 GAP = 0.05  # Appendix A: every arm is at least this much worse than the best
 RIDGE = 0.01  # of the regression that makes θ* (Appendix A)
-SHARE = 0.1  # of the rows are good enough for the best arm, where nobody set levels
+SHARE = 0.1  # of the rows are good enough for the best arm, where no levels are given
 THIN = 1e-4  # a direction this much thinner than the widest is the rounding of the features
 POOL = 100_000  # distinct rows to draw arms from: 29 MB of 36 features
 
@@ -28,14 +28,14 @@ Words: TypeAlias = NDArray[np.uint64]
 
 @dataclass
 class Rows:
-    """How many rows of a data set were read, and how many of them were of use."""
+    """How many rows of a data set were read, and how many of them were used."""
 
     read: int = 0
     used: int = 0
 
     @property
     def skipped(self) -> int:
-        """The rows that were malformed, or lacked what is needed."""
+        """The rows that were malformed or incomplete."""
         return self.read - self.used
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Levels(NamedTuple):
 
 
 def default_levels(means: FloatArray) -> Levels:
-    """Return levels for data whose authors set none.
+    """Return levels for data that come without.
 
     The best arm is from the best tenth of the rows, the others are worse than all of that tenth by
     0.05 or more. The level is rounded to 0.01, as people write them.
@@ -80,8 +80,8 @@ class RealData:
     def basis(self) -> FloatArray:
         """An orthonormal basis, shape (d, r), of the directions in which the features vary.
 
-        R6A's memberships add up to 1 but for their rounding to six decimals, so that 11 of its 36
-        directions hold nothing else. The identity where there are no such directions.
+        R6A's memberships add up to 1 up to rounding to six decimals, so 11 of its 36 directions
+        hold only rounding errors. The identity if there are no such directions.
         """
         return _wide_directions(self.features)
 
@@ -95,18 +95,15 @@ class RealData:
         """Return K arms drawn from the rows, the best one first; the same for the same seed.
 
         One row is drawn from those with `levels.best[0]` < zᵀθ* < `levels.best[1]`, and K - 1 from
-        those with zᵀθ* between `levels.others`; all of them distinct, each as likely as the next.
+        those with zᵀθ* between `levels.others`; all of them distinct, each equally likely.
         The levels lie 0.05 or more apart, so the first arm is better than every other by that
-        (Appendix A). They also lie within (-1, 1), so that (1 + zᵀθ*)/2 is a probability. For one
-        seed, fewer arms are the first of more arms.
+        (Appendix A). They also lie within (-1, 1), so that (1 + zᵀθ*)/2 is a probability. With the
+        same seed, a smaller K gives the first arms of a larger one.
 
-        The arms are given in the coordinates of `basis`, for no algorithm should spend pulls on
-        telling rounding from nothing. Norms and means are the same there.
+        The arms are given in the coordinates of `basis`, so that no algorithm spends pulls on
+        rounding errors. Norms and means are the same there.
         """
-        if not isinstance(k, int | np.integer) or k < 2:
-            raise InvalidArgument(f"There must be at least 2 arms, a whole number; got {k!r}.")
-        if not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidArgument(f"A seed must be a whole number from 0; got {seed!r}.")
+        k, seed = checked_whole("k (arms)", k, least=2), checked_whole("seed", seed)
         best, others = self._between(self.levels.best), self._between(self.levels.others)
         if not len(best) or len(others) < k - 1:
             raise InvalidData(
@@ -160,7 +157,7 @@ def fit(
         )
     features = sample.rows()
     basis = _wide_directions(features)
-    # What comes after nine decimals is rounding, which differs between machines.
+    # Digits after the ninth are rounding errors, which differ between machines.
     theta: FloatArray = (basis @ (basis.T @ np.linalg.solve(gram, moment))).round(9)
     return RealData(
         name,
@@ -182,7 +179,7 @@ def _wide_directions(features: FloatArray) -> FloatArray:
 class _DistinctRows:
     """A uniform sample of the distinct rows of a stream: those with the smallest hashes.
 
-    Equal rows have equal hashes, so how often and when a row comes does not matter.
+    Equal rows have equal hashes, so it does not matter how often and when a row occurs.
     """
 
     size: int
@@ -216,10 +213,10 @@ class _DistinctRows:
 
 
 def _hashes(features: FloatArray, seed: int) -> Words:
-    """Return 64 random-looking bits per row, on every machine the same."""
+    """Return 64 random-looking bits per row, the same on every machine."""
     factors = np.random.default_rng(seed).integers(2**63, size=features.shape[1], dtype=np.uint64)
     words: Words = np.ascontiguousarray(features + 0.0).view(np.uint64)  # + 0.0: one zero, not two
-    # Round numbers differ in their high bits alone, which a product would push out at the top.
+    # Round numbers differ only in their high bits, which a product would lose.
     words = words ^ (words >> np.uint64(32))
     sums: Words = (words * (2 * factors + np.uint64(1))).sum(axis=1, dtype=np.uint64)
     sums = (sums ^ (sums >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # as in SplitMix64

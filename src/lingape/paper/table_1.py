@@ -9,7 +9,7 @@ from ..environments import soare
 from ..runs import run
 from ..study import Row, Study
 from . import settings
-from .pages import Claim, Options, Page, as_csv, mean, wrong
+from .pages import Claim, Page, PageOptions, as_csv, mean, wrong
 from .reported import TABLE_1
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 D, ANGLE = 5, 0.01
 
 
-def reproduce(options: Options) -> Page:
+def reproduce_table_1(options: PageOptions) -> Page:
     """Return Table 1, over many runs instead of one."""
     study = Study(
         {

@@ -15,7 +15,7 @@ from ..problem import Problem
 from ..runs import Ending
 from ..scaffold import ContestExplorer
 from ..scaffold.by_contests import half_widths
-from ..trace import Moment, Trace
+from ..trace import Trace, TracePoint
 from .style import (
     COLOURS,
     GREY,
@@ -31,7 +31,7 @@ from .style import (
     plain,
     put_legend,
     short,
-    signed,
+    signed_label,
     slant,
     styled,
     width_for,
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ARMS = 30  # more cannot be read
-
-
 MOST_CONTESTS = 5
+OTHERS = "others"
 
 
 @styled
@@ -99,25 +98,25 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
 
 @styled
 def margin(trace: Trace) -> "Figure":
-    """Draw B(t) over the pulls of a run, and below it which two arms it hung on.
+    """Draw B(t) over the pulls of a run, and below it the two arms in the closest contest.
 
-    The run stops when B(t) falls to ε. The axis of B(t) is logarithmic, but even near 0.
+    The run stops when B(t) falls to ε. The axis of B(t) is logarithmic, but linear near 0.
     """
-    moments = trace.moments
-    if not moments:
+    points = trace.points
+    if not points:
         raise InvalidArgument(
             "margin draws the closest contest, and there was none in this run: it ended before "
-            "arms could be compared, or its explorer judges only now and then (XYAdaptive). "
-            "Trace a longer run, or another explorer."
+            "arms could be compared, or its explorer compares arms only between phases, as "
+            "XYAdaptive does. Trace a longer run, or another explorer."
         )
     problem, result = trace.problem, trace.result
-    stretches = _stretches(problem, moments)
+    stretches = _stretches(problem, points)
     beside = 0.06 * max(len(label) for label, _ in stretches)  # inches that the names take
     figure = new_figure(max(WIDTH, 3.6 + beside), 3.0 + 0.2 * len(stretches))
     axes, strip = figure.subplots(
         2, 1, sharex=True, height_ratios=[3.0 / (0.25 * len(stretches) + 0.05), 1]
     )
-    pulls, values = [m.pulls for m in moments], np.array([m.margin for m in moments])
+    pulls, values = [m.pulls for m in points], np.array([m.margin for m in points])
     axes.plot(pulls, values, color=COLOURS[0], linewidth=1.4)
     axes.plot(pulls[-1:], values[-1:], color=COLOURS[0], marker="o", markersize=5)
     axes.axhline(problem.epsilon, color="black", linestyle="--", linewidth=1.0)
@@ -197,9 +196,6 @@ def intervals(explorer: Explorer) -> "Figure":
     return figure
 
 
-OTHERS = "others"
-
-
 def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
     """Return each arm's gap to the leader, its half-width, the leader, and whether gaps are true.
 
@@ -230,25 +226,26 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
 
 def _rest(upper: float, arms: int) -> str:
     """Return a note on the arms not drawn, whose highest upper end is `upper`."""
-    end = f"at most {signed(upper)} better" if upper > 0 else f"at least {signed(-upper)} worse"
+    label = signed_label(abs(upper))
+    end = f"at most {label} better" if upper > 0 else f"at least {label} worse"
     return f"\n{arms:,} more arms: {end}"
 
 
 def _stretches(
-    problem: Problem, moments: Sequence[Moment]
+    problem: Problem, points: Sequence[TracePoint]
 ) -> list[tuple[str, list[tuple[float, float]]]]:
-    """Return where (start, length) each contest was the closest, the longest-lived ones first.
+    """Return where (start, length) each contest was the closest, the longest ones first.
 
-    What happens between two moments is not known; the border is put halfway.
+    What happens between two points is unknown; the border is placed halfway.
     """
-    pulls = np.array([moment.pulls for moment in moments], dtype=np.float64)
+    pulls = np.array([point.pulls for point in points], dtype=np.float64)
     borders = np.sqrt(pulls[1:] * pulls[:-1])
     first, last = (pulls[0], pulls[-1]) if len(pulls) > 1 else (pulls[0] / 1.1, pulls[0] * 1.1)
     edges = np.concatenate([[first], borders, [last]])
     lives: dict[tuple[int, int], float] = {}
     spans: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    for moment, (start, end) in zip(moments, pairwise(edges.tolist()), strict=True):
-        pair = (moment.leader, moment.rival)
+    for point, (start, end) in zip(points, pairwise(edges.tolist()), strict=True):
+        pair = (point.leader, point.rival)
         lives[pair] = lives.get(pair, 0.0) + math.log(end / start)
         own = spans.setdefault(pair, [])
         if own and sum(own[-1]) == start:

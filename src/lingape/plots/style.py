@@ -20,29 +20,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-
 # Okabe and Ito, black last; yellow is left out, too pale for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-
-
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-
-
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-
-
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
-
-
 GREY = "#666666"
-
-
 WIDTH = 5.0  # inches; with letters of 10 points it can be shrunk to a column of 3.4
-
-
 WIDEST = 14.0
-
-
 STYLE = {
     "font.size": 10,
     "axes.titlesize": 10,
@@ -58,13 +43,13 @@ STYLE = {
 
 
 def styled(draw: Callable[P, "Figure"]) -> Callable[P, "Figure"]:
-    """Let a function draw in this module's style, whatever style others have set."""
+    """Make a function draw in this module's style, whatever style is set."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> "Figure":
         with matplotlib_or_raise().rc_context(STYLE):
             figure = draw(*args, **kwargs)
-            # Fix the layout: it would move by a hair with every drawing, and so would the bytes.
+            # Fix the layout, or it and the file would change slightly with every drawing.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
             return figure
@@ -107,7 +92,7 @@ class Look(NamedTuple):
 
     @classmethod
     def of(cls, i: int) -> "Look":
-        """Return the i-th look. The lists have different lengths, so that looks hardly repeat."""
+        """Return the i-th look. The lists have different lengths, so looks rarely repeat."""
         lists: tuple[Sequence[Any], ...] = (COLOURS, MARKERS, LINES, HATCHES)
         return cls(*(choices[i % len(choices)] for choices in lists))
 
@@ -164,12 +149,12 @@ def put_legend(figure: "Figure", handles: list[Any]) -> None:
 
 
 def grow(figure: "Figure", inches: float) -> None:
-    """Make a figure higher, so that what surrounds a panel does not squeeze it."""
+    """Make a figure taller, so that labels do not squeeze the panel."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
 def slant(figure: "Figure", axes: "Axes", names: Sequence[str]) -> None:
-    """Turn the names on the x-axis where they would run into each other."""
+    """Rotate the names on the x-axis where they would overlap."""
     longest = max(len(name) for name in names)
     if longest > figure.get_figwidth() * 10 / len(names):
         grow(figure, 0.05 * longest)
@@ -178,14 +163,14 @@ def slant(figure: "Figure", axes: "Axes", names: Sequence[str]) -> None:
 
 
 def count_axis(axis: "Axis", *, log: bool) -> None:
-    """Make an axis one of counts: thousands apart, powers of ten where that gets long."""
+    """Label an axis with counts: with thousands separators, or powers of ten for large ones."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     axes: Any = axis.axes
     if not log:
         if axis.axis_name == "y":  # type: ignore[attr-defined]
             axes.set_ylim(bottom=0)
-        axis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: count_label(value)))
         return
     axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
 
@@ -194,16 +179,16 @@ def count_axis(axis: "Axis", *, log: bool) -> None:
         decades = math.log10(high / low)
         digit = round(value / 10.0 ** math.floor(math.log10(value) + 1e-9))
         shown = range(2, 10) if decades < 0.5 else (2, 5) if decades < 1.6 else ()
-        return counted(value) if digit in shown else ""
+        return count_label(value) if digit in shown else ""
 
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=99))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: count_label(value)))
     axis.set_minor_formatter(FuncFormatter(minor))
     axis.set_tick_params(which="minor", pad=5)  # with the labels of the longer major ticks
 
 
 def margin_axis(axes: "Axes", values: FloatArray) -> None:
-    """Make the y-axis logarithmic down to the small values, and even from there through 0."""
+    """Make the y-axis logarithmic down to the small values, and linear from there through 0."""
     from matplotlib.ticker import FuncFormatter
 
     positive = values[values > 0]
@@ -212,20 +197,20 @@ def margin_axis(axes: "Axes", values: FloatArray) -> None:
         even = 10.0 ** math.floor(math.log10(small))
         axes.set_yscale("symlog", linthresh=even, linscale=0.6)
         axes.set_ylim(min(-0.35 * even, 1.3 * float(values.min())), 1.5 * float(positive.max()))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: signed(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: signed_label(value)))
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def counted(value: float) -> str:
+def count_label(value: float) -> str:
     """Return 20,000 or 5·10⁶, or nothing between whole numbers below 1."""
     if value < 1e6:
         return f"{value:,.0f}" if value >= 1 or value == 0 else ""
     return _scientific(value)
 
 
-def signed(value: float) -> str:
+def signed_label(value: float) -> str:
     """Return 0.25, 3·10⁻⁴ or −2."""
     sign, size = "−" if value < 0 else "", abs(value)
     return sign + (f"{size:.3g}" if size == 0 or 1e-3 <= size < 1e4 else _scientific(size))
@@ -239,7 +224,7 @@ def _scientific(value: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Keep matplotlib from reading dollars as formulas, and from drawing what has no shape."""
+    """Keep matplotlib from reading dollars as formulas, and escape control characters."""
     return printable(text, keep="\n").replace("$", r"\$")
 
 

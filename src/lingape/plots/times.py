@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import InvalidArgument
-from ..runs import Ending
+from ..study import Row
 from .style import (
     GREY,
     WIDTH,
@@ -35,23 +35,6 @@ if TYPE_CHECKING:
 RESAMPLES = 2_000
 
 
-class Row(Protocol):
-    """What came of one run of a study."""
-
-    @property
-    def explorer(self) -> str: ...
-    @property
-    def instance(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def pulls(self) -> int: ...
-    @property
-    def ending(self) -> str:
-        """How it ended, in the words of runs.Ending."""
-        ...
-
-
 @styled
 def stopping_times(
     rows: Iterable[Row],
@@ -64,8 +47,8 @@ def stopping_times(
     The bars are 95 % bootstrap intervals for the mean. Runs that were stopped at the limit are
     hollow; a mean over any of them is hollow too, and can only be too small.
 
-    lower_bounds: for each instance the samples that no algorithm can do without on average, or
-        None where that is not known.
+    lower_bounds: for each instance the samples that every algorithm needs on average, or None
+        where that is unknown.
     """
     groups = _grouped(rows)
     explorers = _in_order(name for name, _ in groups)
@@ -139,16 +122,10 @@ def stopping_curve(
     explorers = _in_order(name for name, _ in groups)
     figure, axes = new_panel(WIDTH, 3.6)
     handles = []
-    for i, explorer in enumerate(explorers):
-        look = Look.of(i)
-        points = sorted(
-            (
-                (x[instance], group)
-                for (name, instance), group in groups.items()
-                if name == explorer
-            ),
-            key=lambda point: point[0],
-        )
+    for number, explorer in enumerate(explorers):
+        look = Look.of(number)
+        own = [(x[i], group) for (name, i), group in groups.items() if name == explorer]
+        points = sorted(own, key=lambda point: point[0])
         axes.plot(
             [place for place, _ in points],
             [group.mean for _, group in points],
@@ -159,14 +136,7 @@ def stopping_curve(
         for place, group in points:
             _mean(axes, place, group, look)
         handles.append(key_of(explorer, look, line=True))
-    for j, (label, values) in enumerate((reported or {}).items()):
-        look = Look.of(explorers.index(label) if label in explorers else len(explorers) + j)
-        style: dict[str, Any] = dict(
-            color=GREY, linestyle=look.line, linewidth=0.8, marker=look.marker, markersize=4
-        )
-        places = sorted(values)
-        axes.plot(places, [values[place] for place in places], zorder=1.5, **style)
-        handles.append(line_key(f"{label}, reported", **style))
+    handles += _reported(axes, reported or {}, explorers)
     places = sorted({float(x[name]) for _, name in groups})
     if len(places) <= 10:
         axes.set_xticks(places, [f"{place:g}" for place in places])
@@ -177,11 +147,27 @@ def stopping_curve(
     return figure
 
 
+def _reported(
+    axes: "Axes", reported: Mapping[str, Mapping[float, float]], explorers: list[str]
+) -> list[Any]:
+    """Draw published pulls, and return their entries for the legend."""
+    handles = []
+    for j, (label, values) in enumerate(reported.items()):
+        look = Look.of(explorers.index(label) if label in explorers else len(explorers) + j)
+        style: dict[str, Any] = dict(
+            color=GREY, linestyle=look.line, linewidth=0.8, marker=look.marker, markersize=4
+        )
+        places = sorted(values)
+        axes.plot(places, [values[place] for place in places], zorder=1.5, **style)
+        handles.append(line_key(f"{label}, reported", **style))
+    return handles
+
+
 @styled
 def distribution(
     samples_by_label: Mapping[str, npt.ArrayLike], *, xlabel: str = "pulls until settled"
 ) -> "Figure":
-    """Draw the share of runs that were settled within so many pulls.
+    """Draw the share of runs that were settled against the number of pulls.
 
     samples_by_label: for each label the pulls of each run, `math.inf` for runs that a limit (the
         same for all of them) stopped before: their curve stays below 100 %.
@@ -228,7 +214,7 @@ def distribution(
     return figure
 
 
-class _Group(NamedTuple):
+class _Sample(NamedTuple):
     """The runs of one explorer on one instance."""
 
     pulls: FloatArray
@@ -247,26 +233,24 @@ class _Group(NamedTuple):
         return float(low), float(high)
 
 
-def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
-    """Return the runs by explorer and instance, in the order in which they come."""
+def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], _Sample]:
+    """Return the runs by explorer and instance, in order of appearance."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.explorer, row.instance), []).append(row)
     if not found:
         raise InvalidArgument("There must be at least one run to draw; got no rows.")
-    ended = (Ending.SETTLED, Ending.SPENT)
-    settled = (*ended, *(ending.value for ending in ended))
     return {
-        key: _Group(
+        key: _Sample(
             np.array([row.pulls for row in group], dtype=np.float64),
-            np.array([row.ending in settled for row in group]),
+            np.array([row.finished for row in group]),
         )
         for key, group in found.items()
     }
 
 
-def _mean(axes: "Axes", x: float, group: _Group, look: Look) -> None:
-    """Draw a mean with its interval; hollow if some run was cut short."""
+def _mean(axes: "Axes", x: float, group: _Sample, look: Look) -> None:
+    """Draw a mean with its interval; hollow if some run hit the limit."""
     low, high = group.interval
     axes.errorbar(
         [x],
@@ -282,7 +266,7 @@ def _mean(axes: "Axes", x: float, group: _Group, look: Look) -> None:
     )
 
 
-def _hollow_key(groups: Iterable[_Group]) -> list[Any]:
+def _hollow_key(groups: Iterable[_Sample]) -> list[Any]:
     """Return what explains hollow markers, where there are any."""
     if all(group.settled.all() for group in groups):
         return []
@@ -303,7 +287,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _sway(n: int) -> FloatArray:
-    """Return n numbers in [0, 1) that fill it evenly, whatever n (the golden section's)."""
+    """Return n numbers in [0, 1) that fill it evenly for any n (multiples of the golden ratio)."""
     golden = (math.sqrt(5) - 1) / 2
     return np.asarray(np.arange(1, n + 1) * golden % 1.0)
 

@@ -50,9 +50,7 @@ class BudgetCertificate(Certificate):
         )
         if not math.isfinite(self.gap_bound):
             return f"{spent} and nothing is proven; {self._shown} looks best."
-        asked = (
-            "." if self.settled else f"; asked for was ε = {self.epsilon:g}, which is not proven."
-        )
+        asked = "." if self.settled else f"; the goal of ε = {self.epsilon:g} is not proven."
         confidence = f"with probability at least {share(self.delta)}"
         return f"{spent}. {self._comparison()}, {confidence}{asked}"
 

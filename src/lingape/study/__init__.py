@@ -1,9 +1,9 @@
-"""Many runs: explorers × instances × seeds, side by side, as rows."""
+"""Many runs: explorers × instances × seeds, in parallel, as rows."""
 
-from .clock import Tally
+from .clock import Pace
 from .files import read_instance, read_study
-from .results import Results, Summary
+from .results import Cell, Results
 from .rows import Row
 from .study import Builder, Study
 
-__all__ = ["Builder", "Results", "Row", "Study", "Summary", "Tally", "read_instance", "read_study"]
+__all__ = ["Builder", "Results", "Row", "Study", "Cell", "Pace", "read_instance", "read_study"]

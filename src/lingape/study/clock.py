@@ -7,30 +7,30 @@ from typing import NamedTuple
 from .rows import Row
 
 
-class Tally(NamedTuple):
-    """How far a study has come."""
+class Pace(NamedTuple):
+    """How far a study has come, and how fast it goes."""
 
     done: int
     total: int
     pulls: int  # in the runs of this session
-    speed: float  # rounds a second, of all processes together
+    speed: float  # rounds per second, of all processes together
     elapsed: float  # seconds
     left: float  # seconds, estimated
 
     def __str__(self) -> str:
         return (
-            f"{self.done}/{self.total} runs, {self.speed:,.0f} rounds a second, "
+            f"{self.done}/{self.total} runs, {self.speed:,.0f} rounds per second, "
             f"about {_duration(self.left)} left"
         )
 
 
 class Clock:
-    """Guesses how long the rest takes: as long as the like runs that are done.
+    """Estimates the time left from finished runs of the same kind.
 
-    Rows say how long runs took without compiling, and the time since the start is not used: the
-    first runs wait for processes to start and for the compiler, later ones do not.
+    Rows say how long runs took without compiling. The time since the start is not used: the first
+    runs wait for processes to start and for the compiler, later ones do not.
 
-    workers: processes side by side.
+    workers: parallel processes.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Clock:
         self._waiting = Counter((explorer, instance) for explorer, instance, _ in tasks)
         self._pulls, self._done, self._busy = 0, 0, 0.0
 
-    def tick(self, row: Row) -> Tally:
+    def tick(self, row: Row) -> Pace:
         """Count a run that has ended."""
         self._note(row)
         self._waiting[row.key[:2]] -= 1
         self._pulls, self._done = self._pulls + row.pulls, self._done + 1
         self._busy += row.seconds
         work = sum(n * self._usual(*cell) for cell, n in self._waiting.items())
-        return Tally(
+        return Pace(
             done=self._earlier + self._done,
             total=self._total,
             pulls=self._pulls,
@@ -65,7 +65,7 @@ class Clock:
             self._taken.setdefault(like, []).append(row.seconds)
 
     def _usual(self, explorer: str, instance: str) -> float:
-        """Return how long a run takes: there, else of that explorer, else of any."""
+        """Return the mean time of a run: of that pair, else of that explorer, else of any."""
         likes: list[tuple[str, ...]] = [(explorer, instance), (explorer,), ()]
         taken = next(self._taken[like] for like in likes if like in self._taken)
         return sum(taken) / len(taken)

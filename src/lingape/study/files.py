@@ -54,7 +54,7 @@ def read_study(path: str | Path) -> Study:
 
 
 _EXAMPLES = {
-    "explorers": 'explorers = ["lingape", "xy-static(design=greedy)"]',
+    "explorers": 'explorers = ["lingape", "xy_static(design=greedy)"]',
     "instances": 'instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0]}]',
 }
 

@@ -1,9 +1,10 @@
-"""What a study's rows say."""
+"""Summaries of a study's rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One explorer on one instance."""
+class Cell:
+    """The runs of one explorer on one instance, summarised."""
 
     explorer: str
     instance: str
@@ -35,7 +36,7 @@ class Summary:
     error_rate: float
     error_low: float  # Clopper–Pearson, 95 %
     error_high: float
-    lower_bound: float | None  # no algorithm needs less on average; Gaussian noise, ε = 0
+    lower_bound: float | None  # no algorithm needs fewer on average; Gaussian noise, ε = 0
     ratio: float | None  # mean / lower_bound
 
 
@@ -46,20 +47,20 @@ class Results:
     study: "Study"
     rows: list[Row]
 
-    def summary(self) -> list[Summary]:
-        """Return one Summary for each explorer on each instance."""
+    def summary(self) -> list[Cell]:
+        """Return one Cell for each explorer on each instance."""
         cells: dict[tuple[str, str], list[Row]] = {}
         for row in self.rows:
             cells.setdefault((row.explorer, row.instance), []).append(row)
         return [self._summarised(*cell, rows) for cell, rows in cells.items()]
 
-    def _summarised(self, explorer: str, instance: str, rows: list[Row]) -> Summary:
+    def _summarised(self, explorer: str, instance: str, rows: list[Row]) -> Cell:
         pulls = np.array([row.pulls for row in rows], dtype=np.float64)
         errors = sum(row.finished and not row.correct for row in rows)
         low, high = clopper_pearson(errors, len(rows))
         least = self.lower_bounds[instance] if not self._asks_for_several(explorer) else None
         several = len(rows) > 1
-        return Summary(
+        return Cell(
             explorer=explorer,
             instance=instance,
             runs=len(rows),
@@ -75,14 +76,14 @@ class Results:
         )
 
     def _asks_for_several(self, explorer: str) -> bool:
-        """Whether an explorer looks for the m best arms, for which there is no such bound here."""
+        """Whether an explorer looks for the m best arms, for which there is no lower bound."""
         build = self.study.explorers[explorer]
         settings = getattr(build, "settings", None) or getattr(build, "keywords", None) or {}
         return isinstance(settings, Mapping) and settings.get("m", 1) > 1
 
     @cached_property
     def lower_bounds(self) -> dict[str, float | None]:
-        """The samples that no algorithm can do without, where there is such a bound."""
+        """The samples that every algorithm needs on average, where a bound is known."""
         return {name: self._lower_bound(value) for name, value in self.study.instances.items()}
 
     def _lower_bound(self, instance: Instance) -> float | None:
@@ -91,9 +92,9 @@ class Results:
             return None
         try:
             time = characteristic_time(problem, instance.theta, tolerance=1e-4)
-        except (InvalidArgument, DesignFailed):  # ties: nobody can stop
+        except (InvalidArgument, DesignFailed):  # ties: no algorithm can stop
             return None
-        return time.samples(problem.delta) or None  # with δ ≥ 1/2 one may as well guess
+        return time.samples(problem.delta) or None  # with δ ≥ 1/2 a guess is good enough
 
     def table(self) -> str:
         """Return the summary as a Markdown table."""
@@ -112,25 +113,24 @@ class Results:
             lines.append(f"| {names} | {cell.runs} | {mean} | {error} | {ratio} | {rate} |")
         cut = sum(cell.unfinished for cell in self.summary())
         if cut:
-            lines += ["", f"{cut} runs were stopped at {self.study.max_pulls:,} pulls (≥)."]
+            runs = "1 run was" if cut == 1 else f"{cut} runs were"
+            lines += ["", f"{runs} stopped at {self.study.max_pulls:,} pulls (≥)."]
         return "\n".join(lines)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the rows as a pandas table."""
-        try:
-            import pandas
-        except ImportError as reason:
-            raise MissingExtra(_advice("pandas")) from reason
-        return pandas.DataFrame([asdict(row) for row in self.rows])
+        return _imported("pandas").DataFrame([asdict(row) for row in self.rows])
 
     def to_polars(self) -> "polars.DataFrame":
         """Return the rows as a polars table."""
-        try:
-            import polars
-        except ImportError as reason:
-            raise MissingExtra(_advice("polars")) from reason
-        return polars.DataFrame([asdict(row) | {"counts": list(row.counts)} for row in self.rows])
+        rows = [asdict(row) | {"counts": list(row.counts)} for row in self.rows]
+        return _imported("polars").DataFrame(rows)
 
 
-def _advice(package: str) -> str:
-    return f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."
+def _imported(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as reason:
+        raise MissingExtra(
+            f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."
+        ) from reason

@@ -1,4 +1,4 @@
-"""What came of each run, and files of it."""
+"""The result of each run, and files of them."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ FORMAT, VERSION = "lingape study", 1
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one run."""
+    """The result of one run."""
 
     explorer: str
     instance: str
@@ -42,7 +42,7 @@ class Row:
 
 
 def _row(data: dict[str, Any]) -> Row:
-    """Return a row from a line of a file, or raise ValueError or the like."""
+    """Return a row from a line of a file, or raise ValueError, TypeError or KeyError."""
     row = Row(**data | {"counts": tuple(data["counts"])})
     texts = (row.explorer, row.instance, row.ending)
     numbers = (row.seed, row.arm, row.pulls, *row.counts)
@@ -53,15 +53,15 @@ def _row(data: dict[str, Any]) -> Row:
         and isinstance(row.seconds, float | int)
         and sum(row.counts) == row.pulls
     ):
-        raise ValueError("a value is of another kind")
+        raise ValueError("a value has the wrong type")
     return row
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Say in which of the things that matter two studies differ.
+    """Return how two studies differ, apart from their seeds.
 
-    Seeds do not: runs of one seed have nothing to do with those of another, so that a study may go
-    on with more of them, or show fewer.
+    Runs with different seeds are independent, so a study may continue with more seeds, or show
+    fewer.
     """
     return [
         f"it has {name} {json.dumps(old.get(name))}, now {json.dumps(value)}"
@@ -78,7 +78,7 @@ def _torn(path: Path) -> bool:
 
 
 class RowLog:
-    """A file of rows: a header and then one row a line, each written when its run ends."""
+    """A file of rows: a header and then one row per line, written when its run ends."""
 
     def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
         self.rows: list[Row] = []
@@ -86,7 +86,7 @@ class RowLog:
         if path.exists() and path.stat().st_size and not _torn(path):
             if not resume:
                 raise InvalidState(
-                    f"{path} exists. Go on with it (resume=True), or write to another file."
+                    f"{path} exists. Continue it (resume=True), or write to another file."
                 )
             self._header = None
             self.rows, whole = self.read(path, header)
@@ -114,8 +114,8 @@ class RowLog:
             differences = _differences(dict(first["study"]), header["study"])
             if differences:
                 raise InvalidState(
-                    f"{path} holds another study: {'; '.join(differences)}. Go on with the study "
-                    "that it was written by, or write to another file."
+                    f"{path} holds another study: {'; '.join(differences)}. Continue the study "
+                    "that wrote it, or write to another file."
                 )
         except (IndexError, KeyError, TypeError, ValueError) as reason:
             if isinstance(reason, InvalidState):
@@ -128,7 +128,7 @@ class RowLog:
             except (KeyError, TypeError, ValueError) as reason:
                 raise InvalidState(
                     f"Line {number} of {path} is damaged: {in_words(reason)}. Restore an "
-                    "undamaged copy, or remove that line to make its run again."
+                    "undamaged copy, or remove that line to repeat its run."
                 ) from reason
         return rows, whole
 

@@ -1,15 +1,15 @@
-"""Explorers × instances × seeds, side by side."""
+"""Explorers × instances × seeds, in parallel."""
 
 import hashlib
 import inspect
-import operator
 import re
 import signal
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
@@ -18,13 +18,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import specs
+from ..checks import checked_whole
 from ..environments import ENVIRONMENTS, Environment, Instance
 from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
 from ..problem import Problem
 from ..provenance import provenance
 from ..runs import MAX_PULLS, checked_limit, run
-from .clock import Clock, Tally
+from .clock import Clock, Pace
 from .results import Results
 from .rows import FORMAT, VERSION, Row, RowLog
 
@@ -38,15 +39,15 @@ class Study:
 
     explorers: by label, or a list of them. Each is a class such as LinGapE, a function that
         takes a problem (and `theta`, if it is a yardstick) and returns an explorer, or a text
-        such as "xy-static(design=greedy)".
+        such as "xy_static(design=greedy)".
     instances: Instances, or texts such as "soare(5, 0.1)".
     seeds: how many, or which.
-    world: what pays: "gaussian", with standard deviation R, or "signed" for ±1.
+    world: the noise: "gaussian", with standard deviation R, or "signed" for rewards of ±1.
     problem: settings of every problem: delta, epsilon, noise_scale (R), norm_bound (S, the length
         of θ unless given).
 
     All explorers meet the same noise: that of the n-th pull depends on the instance's name and the
-    seed, not on who pulls. So results depend neither on the number and order of workers nor on
+    seed, not on the explorer. So results depend neither on the number and order of workers nor on
     what else is in the study.
 
     >>> study = Study(["lingape", "uniform"], ["canonical(3, 1.0)"], seeds=5)
@@ -109,21 +110,21 @@ class Study:
         jobs: int = -1,
         path: str | Path | None = None,
         resume: bool = False,
-        progress: Callable[[Tally], None] | None = None,
+        progress: Callable[[Pace], None] | None = None,
     ) -> "Results":
-        """Make all runs and return what came of them.
+        """Play all runs and return their results.
 
-        jobs: processes side by side; -1 for one per core. They are joblib's: under
+        jobs: parallel processes; -1 for one per core. They are joblib's: under
             `joblib.parallel_config("dask")` and the like the runs go to that cluster.
         path: a file of JSON lines to which each row is written when its run ends.
-        resume: go on with the file at `path`: runs that are in it are not made again. Seeds may be
-            more than before, or others.
+        resume: continue the file at `path`: runs that are in it are not repeated. There may be
+            more seeds than before, or other ones.
         progress: called after every run.
 
         Ctrl-C stops it; rows that are finished are in the file.
         """
         if resume and path is None:
-            raise InvalidArgument("resume needs a path: the file to go on with.")
+            raise InvalidArgument("resume needs a path, the file to continue.")
         workers = _processes(jobs)
         log = None if path is None else RowLog(Path(path), self.header(), resume=resume)
         wanted = self._tasks()
@@ -149,7 +150,7 @@ class Study:
         return Results(self, [rows[task] for task in self._in_order() if task in rows])
 
     def play(self, explorer: str, instance: str, seed: int) -> Row:
-        """Make one run."""
+        """Play one run."""
         where = self.instances[instance]
         try:
             made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
@@ -191,35 +192,24 @@ class Study:
         }
 
     def _in_order(self) -> Iterator[tuple[str, str, int]]:
-        for explorer in self.explorers:
-            for instance in self.instances:
-                for seed in self.seeds:
-                    yield explorer, instance, seed
+        return product(self.explorers, self.instances, self.seeds)
 
     def _tasks(self) -> list[tuple[str, str, int]]:
-        """Return the runs, seed by seed, so that a study cut short has some of each."""
-        return [
-            (explorer, instance, seed)
-            for seed in self.seeds
-            for explorer in self.explorers
-            for instance in self.instances
-        ]
+        """Return the runs, seed by seed, so that an interrupted study has some of each."""
+        pairs = list(product(self.explorers, self.instances))
+        return [(*pair, seed) for seed in self.seeds for pair in pairs]
 
 
 def _processes(jobs: int) -> int:
-    """Return how many processes there will be side by side."""
-    whole = isinstance(jobs, int | np.integer) and not isinstance(jobs, bool)
-    if not whole or jobs == 0 or abs(jobs) > MOST_JOBS:
-        raise InvalidArgument(
-            f"jobs must be a whole number of processes from 1 to {MOST_JOBS:,}, or -1 for one per "
-            f"core; got {jobs!r}."
-        )
+    """Return how many processes will run in parallel."""
+    if jobs != -1:
+        jobs = checked_whole("jobs", jobs, least=1, most=MOST_JOBS, advice="-1: one per core.")
     try:
         import joblib
     except ImportError as reason:
         if jobs > 1:
             raise MissingExtra(
-                "Runs side by side need joblib: pip install 'lingape[sim]', or use jobs=1."
+                "Parallel runs need joblib: pip install 'lingape[sim]', or use jobs=1."
             ) from reason
         return 1
     return max(1, int(joblib.effective_n_jobs(jobs)))
@@ -235,7 +225,7 @@ def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
     calls = [joblib.delayed(task)() for task in tasks]
     try:
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    except ValueError:  # Ray's backend hands results over only when all are there
+    except ValueError:  # Ray's backend returns results only when all are there
         some = 8 * joblib.effective_n_jobs(jobs)
         for start in range(0, len(calls), some):
             yield from joblib.Parallel(n_jobs=jobs)(calls[start : start + some])
@@ -279,7 +269,7 @@ def _labelled(explorers: Mapping[str, Builder] | Iterable[Builder]) -> dict[str,
     if len(set(labels)) < len(labels):
         raise InvalidArgument(
             f"Explorers in a list need different names; got {', '.join(labels)}. Leave out "
-            "what is there twice, or pass a mapping from labels to explorers."
+            "duplicates, or pass a mapping from labels to explorers."
         )
     if not labels:
         raise InvalidArgument("A study needs an explorer; got none.")
@@ -291,7 +281,7 @@ def _builder(build: Any) -> Callable[..., Explorer]:
         return specs.Recipe.read(build)
     try:
         inspect.signature(build)
-    except (TypeError, ValueError) as reason:  # not callable, or one of Python's own, as int
+    except (TypeError, ValueError) as reason:  # not callable, or built in, such as int
         raise InvalidArgument(
             "An explorer is a class, a function that takes a problem, or a text such as "
             f"'lingape'; got {build!r}."
@@ -329,26 +319,17 @@ def _settings(problem: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    listed: Sequence[int]
-    try:
-        if isinstance(seeds, bool | str):
-            raise TypeError
-        if isinstance(seeds, int | np.integer):
-            listed = range(int(seeds)) if seeds <= MOST_SEEDS else ()
-        else:
-            listed = [operator.index(seed) for seed in seeds]
-    except TypeError:
-        listed = ()
-    if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
-        raise InvalidArgument(
-            f"seeds must be a number of seeds, from 1 to {MOST_SEEDS:,}, or different whole "
-            f"numbers from 0; got {seeds!r}."
-        )
-    return tuple(listed)
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        advice = "Or pass different whole numbers from 0."
+        return tuple(range(checked_whole("seeds", seeds, least=1, most=MOST_SEEDS, advice=advice)))
+    listed = tuple(checked_whole("Each of seeds", seed) for seed in seeds)
+    if not listed or len(set(listed)) < len(listed):
+        raise InvalidArgument(f"seeds must be different, and at least one; got {listed!r}.")
+    return listed
 
 
 def _told(part: Any) -> Any:
-    """Return a part of a study in words, the same in every process, and others for other parts."""
+    """Describe a part of a study: the same in every process, and different for different parts."""
     if isinstance(part, specs.Recipe):
         return part.text
     if isinstance(part, partial):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lingape import JedraProutiere, LinGapE, Mixture, Problem, Stylised, run, soare, sphere
+from lingape import JedraProutiere, Problem, soare, sphere
 from lingape.errors import InvalidBound
 from lingape.paper import TABLE_1
 
@@ -84,38 +84,3 @@ def test_jedra_proutiere_does_not_depend_on_units():
 def test_jedra_proutiere_refuses(settings):
     with pytest.raises(InvalidBound, match="above 0"):
         JedraProutiere(**settings)
-
-
-def test_stylised_by_hand():
-    problem = Problem(np.eye(2), noise_scale=3.0, delta=0.1)
-    estimate = Stylised().estimate(problem)
-    estimate.load(np.array([4, 4]), np.zeros(2))
-    expected = 3 * math.sqrt(2 * math.log((1 + math.log(8)) / 0.1))
-    assert Stylised().radius(problem, estimate) == pytest.approx(expected)
-    assert Stylised().widths(problem, estimate, 0)[1] == pytest.approx(expected * math.sqrt(0.5))
-
-
-def test_stylised_guarantees_nothing_and_says_so():
-    instance = soare(3, 0.3)
-    result = run(LinGapE(instance.problem(), bound=Stylised()), instance.gaussian(), lane="plain")
-    assert not result.certificate.proven
-    assert "NO GUARANTEE" in str(result.certificate)
-    assert run(LinGapE(instance.problem()), instance.gaussian()).certificate.proven
-
-
-@pytest.mark.parametrize("bound", [JedraProutiere(), Stylised()])
-def test_no_ridge(bound):
-    with pytest.raises(InvalidBound, match="ridge"):
-        bound.estimate(Problem(np.eye(2)), 1.0)
-
-
-def test_order_of_widths():
-    """Stylised < Mixture < JedraProutiere, which is why the last is not the default."""
-    instance = soare(5, 0.01)
-    problem, counts = instance.problem(), np.array(TABLE_1["LinGapE"])
-    widths = []
-    for bound in (Stylised(), Mixture(), JedraProutiere()):
-        estimate = bound.estimate(problem)
-        estimate.load(counts, np.zeros(6))
-        widths.append(bound.widths(problem, estimate, 0)[5])
-    assert widths == sorted(widths)

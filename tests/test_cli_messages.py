@@ -82,8 +82,8 @@ def test_experiments_are_told_of_in_options_and_commands(here):
     assert told.count("create") == 0
     told = refused("live", "ask", url, "nosuch")
     assert told.endswith("there are: ads. To begin one, use lingape live new.")
-    told = refused(*new, "--binary", "--explorer", "lingape(bound=worst-case)")
-    assert "bound=worst-case needs" in told and "pass --norm-bound (S)" in told
+    told = refused(*new, "--binary", "--explorer", "lingape(bound=worst_case)")
+    assert "bound=worst_case needs" in told and "pass --norm-bound (S)" in told
     told = refused("live", "ask", url, "ads", "--ttl", "3x")
     assert told.endswith("never for no deadline. Got '3x'.") and "timedelta" not in told
     Path("log.jsonl").touch()
@@ -94,10 +94,10 @@ def test_experiments_are_told_of_in_options_and_commands(here):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("-e lingape(bound=fixed-design)", "bound=fixed-design holds only for pulls fixed"),
+        ("-e lingape(bound=fixed_design)", "bound=fixed_design holds only for pulls fixed"),
         ("--arms arms.csv --theta 1,0,0", "Error: --theta (θ) must be 2 numbers"),
         ("-e lingape -e lingape", "or give them labels, in a file for lingape simulate."),
-        ("--seeds 0", "--seeds must be a number of seeds, from 1 to 1,000,000; got 0."),
+        ("--seeds 0", "--seeds must be a whole number from 1 to 1,000,000; got 0."),
     ],
 )
 def test_studies_are_told_of_in_options(here, words, told):

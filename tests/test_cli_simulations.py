@@ -1,4 +1,4 @@
-"""The commands about simulations, as users type them."""
+"""demo, compare, simulate, plan, complexity and reproduce, as users type them."""
 
 import json
 import re
@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lingape import Problem, soare
+from lingape import soare
 from lingape.cli import main
 from lingape.cli.reproduce import NAMES
-from lingape.errors import InvalidArgument
-from lingape.forecast import Forecast, forecast, from_gap, from_prior
 from lingape.paper import EXPERIMENTS
-from lingape.study import Row
 
 
 def lingape(*arguments):
@@ -109,7 +106,7 @@ class TestPlan:
         result = lingape("plan", "arms.csv", "--gap", 0.3, "--draws", 6)
         assert result.exit_code == 0, result.output
         assert "If the best arm leads by 0.3" in result.output
-        assert "lingape(bound=self-normalized)" in result.output
+        assert "lingape(bound=self_normalized)" in result.output
         assert (here / "arms.plan.png").exists()
 
     def test_prior_as_json(self, here):
@@ -123,7 +120,7 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            ([], "--gap (the least that matters) or --prior-scale"),
+            ([], "--gap (the smallest lead that matters) or --prior-scale"),
             (["--gap", 1, "--prior-scale", 1], "--gap"),
             (["--gap", -1], "above 0"),
             (["--prior-scale", "nan"], "above 0"),
@@ -133,54 +130,6 @@ class TestPlan:
     )
     def test_mistakes(self, here, arguments, words):
         assert_refused(lingape("plan", "arms.csv", *arguments), words)
-
-
-class TestForecast:
-    def test_gaps_are_as_supposed(self):
-        problem = Problem(soare(3, 0.3).arms)
-        for instance in from_gap(problem, gap=0.25, draws=20):
-            means = np.sort(instance.arms @ instance.theta)
-            assert means[-1] - means[-2] == pytest.approx(0.25)
-
-    def test_duplicates_are_no_rivals(self):
-        problem = Problem([[1, 0], [1, 0], [0, 1]])
-        for instance in from_gap(problem, gap=0.5, draws=10):
-            means = instance.arms @ instance.theta
-            assert abs(means[0] - means[2]) == pytest.approx(0.5)
-        alike = Problem([[1.0], [1.0 + 1e-15]])
-        with pytest.raises(InvalidArgument, match="too much alike"):
-            from_gap(alike, gap=0.1, draws=1)
-        with pytest.raises(InvalidArgument, match="two different arms"):
-            from_gap(Problem([[1, 0], [1, 0]]), gap=0.5, draws=1)
-
-    def test_priors_have_their_scale(self):
-        problem = Problem(soare(3, 0.3).arms)
-        thetas = np.array([i.theta for i in from_prior(problem, prior_scale=3.0, draws=2000)])
-        assert thetas.std() == pytest.approx(3.0, rel=0.05)
-
-    def test_smaller_gaps_cost_more(self):
-        problem = Problem(soare(3, 0.3).arms)
-        few, many = (
-            forecast(
-                problem,
-                ["lingape"],
-                from_gap(problem, gap=gap, draws=20),
-                max_pulls=100_000,
-                jobs=1,
-            ).costs()[0]
-            for gap in (1.0, 0.25)
-        )
-        assert many.quantiles[0.5] > 5 * few.quantiles[0.5]
-
-    def test_quantiles_by_hand(self):
-        def row(pulls, settled, correct=True):
-            ending = "settled" if settled else "stopped at the pull limit"
-            return Row("a", f"{pulls}", 0, 0, correct, pulls, (pulls,), ending, 0.1)
-
-        rows = [row(n, True, correct=n > 1) for n in range(1, 9)] + [row(10, False)] * 2
-        (cost,) = Forecast(rows, max_pulls=10).costs()
-        assert cost.quantiles == {0.1: 1, 0.5: 5, 0.9: np.inf}
-        assert (cost.mean, cost.settled, cost.wrong) == (None, 0.8, 0.1)
 
 
 class TestReproduce:
@@ -218,7 +167,7 @@ class TestReproduce:
         (here / "log").write_text("nothing of use\n")
         assert_refused(lingape("reproduce", "figure3", "--r6a", "log"), "log", status=1)
         assert_refused(
-            lingape("reproduce", "figure3", "--r6a", "log", "--synthetic"), "which", status=2
+            lingape("reproduce", "figure3", "--r6a", "log", "--synthetic"), "not both", status=2
         )
 
 
@@ -231,7 +180,7 @@ class TestReproduce:
         (["plan", "arms.csv", "--prior-scale", -1], "--prior-scale must be a number above 0"),
         (["complexity", "arms.csv", "--theta", "1,0,0", "--ridge", 0], "--ridge (λ) must be"),
         (["find", "arms.csv", "--binary", "--reward-cmd", "{arm}", "--timeout", 0], "--timeout"),
-        (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self-normalized or"),
+        (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self_normalized or"),
         (["compare", "-e", "lingape(q=1)"], "there is no setting 'q'"),
         (["compare", "-e", "gse"], "it needs 'budget'"),
         (["compare", "-e", "lingape(delta=1, max_pulls=3)"], "'lingape(delta=1, max_pulls=3)'"),
@@ -240,7 +189,7 @@ class TestReproduce:
         (["live", "new", "URL", "a", "arms.csv", "--binary", "--seed", -1], "--seed must be"),
         (
             ["live", "new", "URL", "a", "arms.csv", "--binary"]
-            + ["--explorer", "lingape(bound=self-normalized)"],
+            + ["--explorer", "lingape(bound=self_normalized)"],
             "pass --norm-bound (S) with the problem. bound=mixture needs none",
         ),
         (["live", "ask", "URL", "ads", "--ttl", "soon"], "never for no deadline"),
@@ -249,7 +198,7 @@ class TestReproduce:
     ],
 )
 def test_messages_speak_of_options(here, words, says):
-    """Somebody who typed a command is told what to type, not what to call in Python."""
+    """A message about a command says what to type, not what to call in Python."""
     url = "sqlite:///run.db"
     lingape("live", "new", url, "ads", "arms.csv", "--binary")
     common = ["--seeds", 1] if words[0] == "compare" else []
@@ -262,7 +211,7 @@ def test_messages_speak_of_options(here, words, says):
 
 def test_a_bound_on_theta_for_an_experiment(here):
     words = ["live", "new", "sqlite:///run.db", "ads", "arms.csv", "--binary"]
-    words += ["--explorer", "lingape(bound=self-normalized)", "--norm-bound", 2]
+    words += ["--explorer", "lingape(bound=self_normalized)", "--norm-bound", 2]
     assert lingape(*words).exit_code == 0
 
 
@@ -270,3 +219,66 @@ def test_every_command_has_json():
     for name, command in main.commands.items():
         for part in getattr(command, "commands", {name: command}).values():
             assert "json" in [parameter.name for parameter in part.params], (name, part.name)
+
+
+def test_demo():
+    result = lingape("demo", "--seed", "3")
+    assert result.exit_code == 0
+    assert "No arm is better than Arm 1" in result.output
+    assert "428,889" in result.output  # the paper's column
+    assert "Arm 1 leads Arm 6" in result.output
+
+
+def test_demo_as_json():
+    result = lingape("demo", "--json")
+    assert result.exit_code == 0
+    paper, tight = json.loads(result.output)
+    assert paper["arm"] == tight["arm"] == 0
+    assert paper["pulls"] > 2 * tight["pulls"]
+    assert paper["certificate"]["bound"] == "SelfNormalized(comparisons='K^2')"
+
+
+def test_bad_options_give_one_sentence():
+    result = lingape("demo", "--seed", "x")
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+@pytest.fixture
+def arms_file(tmp_path):
+    path = tmp_path / "arms.csv"
+    rows = "\n".join(",".join(map(str, row)) for row in soare(3, 0.2).arms)
+    path.write_text(rows + "\n")
+    return path
+
+
+def test_complexity(arms_file):
+    result = lingape("complexity", arms_file, "--theta", "2,0,0")
+    assert result.exit_code == 0
+    assert "least samples for δ = 0.05" in result.output
+    assert "arm 1: 0.9" in result.output
+    as_json = lingape("complexity", arms_file, "--theta", "2,0,0", "--json")
+    data = json.loads(as_json.output)
+    assert data["best"] == 0
+    assert data["lower_bound"] == pytest.approx(2.65 * data["characteristic_time"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "theta", "words"),
+    [
+        ("1,0\n0,1\n", "1,x", "separated by commas"),
+        ("1,0\n0,1\n", "1", "one per feature"),
+        ("1,0\n0,1\n", "1,1", "unique"),
+        ("1,0\n0\n", "1,0", "row 2 has 1"),
+        ("a,b\n1,2\n3,?\n", "1,0", "'?'"),
+        ("", "1,0", "no arms"),
+        ("1,2\n", "1,0", "at least 2"),
+    ],
+)
+def test_complexity_of_bad_input_gives_one_sentence(tmp_path, text, theta, words):
+    path = tmp_path / "arms.csv"
+    path.write_text(text)
+    result = lingape("complexity", path, "--theta", theta)
+    assert result.exit_code != 0
+    assert words in result.output
+    assert "Traceback" not in result.output

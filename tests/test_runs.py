@@ -183,7 +183,7 @@ def test_bad_arguments():
 def test_tracking_meets_many_pairs_in_the_compiled_lane():
     """More pairs than the table of mixes starts with, so that it has to grow."""
     instance = sphere(40, 6, 3)
-    plain, fast = (
+    plain, compiled = (
         run(
             LinGapE(instance.problem(), pull=Tracking()),
             instance.gaussian(scale=1.0),
@@ -193,7 +193,7 @@ def test_tracking_meets_many_pairs_in_the_compiled_lane():
         )
         for lane in ("plain", "compiled")
     )
-    assert plain.counts.tolist() == fast.counts.tolist()
+    assert plain.counts.tolist() == compiled.counts.tolist()
 
 
 @pytest.mark.parametrize("bound", [Mixture(), Mixture(refined=True), SelfNormalized()])
@@ -212,19 +212,19 @@ def test_duplicates_in_the_compiled_lane(bound, count):
         Gaussian(arms @ rotation, rotation.T[:, 0] * 0.8),
     )
     for seed in range(5):
-        plain, fast = (
+        plain, compiled = (
             run(LinGapE(problem, bound=bound), world, seed=seed, max_pulls=3_000, lane=lane)
             for lane in ("plain", "compiled")
         )
-        assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.ending is fast.ending
-        assert fast.correct or not fast.certificate.settled
+        assert plain.counts.tolist() == compiled.counts.tolist()
+        assert plain.ending is compiled.ending
+        assert compiled.correct or not compiled.certificate.settled
 
 
 def test_at_the_limit_the_lanes_say_the_same():
     instance = soare(3, 0.2)
     for limit in range(240, 300):
-        plain, fast = (
+        plain, compiled = (
             run(
                 LinGapE(instance.problem()),
                 instance.gaussian(),
@@ -234,9 +234,11 @@ def test_at_the_limit_the_lanes_say_the_same():
             )
             for lane in ("plain", "compiled")
         )
-        assert plain.ending is fast.ending
-        assert plain.certificate.settled == fast.certificate.settled
-        assert plain.certificate.gap_bound == pytest.approx(fast.certificate.gap_bound, rel=1e-6)
+        assert plain.ending is compiled.ending
+        assert plain.certificate.settled == compiled.certificate.settled
+        assert plain.certificate.gap_bound == pytest.approx(
+            compiled.certificate.gap_bound, rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("bound", [Mixture(), SelfNormalized()])
@@ -246,12 +248,12 @@ def test_nearly_equal_arms_in_the_compiled_lane(bound):
     arms[7] = arms[3] + 1e-7 * arms[4]
     problem = Problem(arms, norm_bound=1.0, epsilon=1e-3)
     world = Gaussian(arms, arms[3], scale=0.05)
-    plain, fast = (
+    plain, compiled = (
         run(LinGapE(problem, bound=bound), world, max_pulls=3_000, lane=lane)
         for lane in ("plain", "compiled")
     )
-    assert plain.counts.tolist() == fast.counts.tolist()
-    assert plain.ending is fast.ending
+    assert plain.counts.tolist() == compiled.counts.tolist()
+    assert plain.ending is compiled.ending
 
 
 def test_the_answer_is_a_result_one_can_read():

@@ -11,7 +11,7 @@ ODD = ["nan", "inf", "-inf", "1e300", "1e-300", "-1", "0", "1e400", "1e99", "1e-
 ODD += ["1" + 29 * "0", "1.5", "x", ""]
 COMMANDS = {
     "plan": (
-        "arms.csv --gap 1 --draws 1 --jobs 1 -e lingape -e xy-static --max-pulls 200",
+        "arms.csv --gap 1 --draws 1 --jobs 1 -e lingape -e xy_static --max-pulls 200",
         "gap noise-scale epsilon delta draws seed max-pulls jobs",
     ),
     "compare": (
@@ -24,7 +24,7 @@ COMMANDS = {
         "noise-scale epsilon delta max-pulls timeout retries retry-wait",
     ),
     "plan by prior": (
-        "arms.csv --draws 1 --jobs 1 -e lingape -e xy-static --max-pulls 200",
+        "arms.csv --draws 1 --jobs 1 -e lingape -e xy_static --max-pulls 200",
         "prior-scale",
     ),
     # These run for long, so that they are refused in any case: for their --jobs, at the latest.

@@ -1,4 +1,4 @@
-"""Frank-Wolfe sampling does what its formulas say, as fast code and as slow."""
+"""Frank-Wolfe sampling does what its formulas say, in both lanes."""
 
 import math
 
@@ -182,7 +182,7 @@ def test_proportions_become_the_best_there_are(instance):
 def test_lanes_agree_with_settings(settings):
     for instance in (soare(3, 0.2), sphere(12, 4, seed=2), canonical(5, 0.6)):
         problem = instance.problem(epsilon=0.05)
-        plain, fast = (
+        plain, compiled = (
             run(
                 FrankWolfeSampling(problem, **settings),
                 instance.gaussian(),
@@ -192,8 +192,8 @@ def test_lanes_agree_with_settings(settings):
             )
             for lane in ("plain", "compiled")
         )
-        assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.ending is fast.ending
+        assert plain.counts.tolist() == compiled.counts.tolist()
+        assert plain.ending is compiled.ending
 
 
 def test_spanning_start_leaves_arms_alone_that_do_not_help():

@@ -1,9 +1,6 @@
-"""What reaches a terminal: names as they look, and a word after Ctrl-C."""
+"""What commands print: names on one line, with nothing that controls a terminal."""
 
 import json
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +147,7 @@ def test_mistakes_are_quoted_safely(here, words):
 
 def test_half_a_character_in_a_name_is_refused(here, tmp_path):
     half = "a\udcff"
-    with pytest.raises(InvalidProblem, match=r"'a\\udcff' has half of a character"):
+    with pytest.raises(InvalidProblem, match=r"'a\\udcff' has an unpaired surrogate"):
         Problem(np.eye(2), names=["b", half])
     url = f"sqlite:///{tmp_path}/run.db"
     with Experiment.open(url, "ads", create=Problem(np.eye(2))) as experiment:
@@ -197,97 +194,6 @@ def test_labels_of_studies_may_be_odd(tmp_path):
     results = study.run(jobs=1, path=tmp_path / "rows")
     assert r"| \udcff\n | \udcff |" in results.table()
     assert study.read(tmp_path / "rows").rows == results.rows
-
-
-# Ctrl-C
-
-
-def interrupted(module, *words):
-    """Run a command that meets Ctrl-C when it imports a module."""
-    code = f"""
-import runpy, sys
-
-class Interrupts:
-    def find_spec(self, name, path=None, target=None):
-        if name == {module!r}:
-            raise KeyboardInterrupt
-
-sys.meta_path.insert(0, Interrupts())
-runpy.run_module("lingape", run_name="__main__", alter_sys=True)
-"""
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True
-    )
-
-
-@pytest.mark.parametrize(
-    ("module", "words"),
-    [
-        ("click", ["--help"]),
-        ("lingape.cli.group", ["demo"]),
-        ("numpy", ["demo"]),
-        ("numpy", ["find", "arms.csv", "--binary", "--reward-cmd", "echo {arm}"]),
-        ("numpy", ["plan", "arms.csv", "--gap", "1"]),
-        ("numpy", ["compare"]),
-        ("numpy", ["simulate", "arms.csv"]),
-        ("numpy", ["reproduce", "table1"]),
-        ("numpy", ["leaderboard"]),
-        ("numpy", ["complexity", "arms.csv", "--theta", "1,0"]),
-        ("numpy", ["serve", "--db", "sqlite:///run.db"]),
-        ("numpy", ["live", "list", "sqlite:///run.db"]),
-        ("numpy", ["live", "run", "sqlite:///run.db", "ads", "--reward-cmd", "echo {arm}"]),
-        ("joblib", ["compare", "--jobs", "1"]),
-    ],
-)
-def test_interrupted_while_loading(here, module, words):
-    result = interrupted(module, *words)
-    assert result.returncode == 130
-    assert re.fullmatch(r"Stopped[\w ]*\.", result.stderr.strip())
-
-
-def test_demo_interrupted(monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("lingape.paper.demo.play", interrupt)
-    result = lingape("demo")
-    assert result.exit_code == 130
-    assert result.stderr.strip() == "Stopped."
-
-
-def test_processes_of_a_study_do_not_hear_it():
-    """A terminal sends Ctrl-C to all of them, and each would print a traceback."""
-    code = """
-import signal
-from lingape import LinGapE, Study
-
-def deaf():
-    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-
-def build(problem):
-    assert deaf()
-    return LinGapE(problem)
-
-Study({"a": build}, ["canonical(3, 1.0)"], seeds=4).run(jobs=2)
-assert not deaf()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)  # joblib's processes are shared
-
-
-def test_reproduce_interrupted_says_what_there_is(here, monkeypatch):
-    from lingape.paper import EXPERIMENTS
-
-    def interrupt(options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setitem(EXPERIMENTS, "figure1", interrupt)
-    result = lingape("reproduce", "figure1", "--out", "pages")
-    assert result.exit_code == 130
-    assert "Stopped in figure1. Written before that: nothing." in result.stderr
-    assert not Path("pages").exists()
-    result = lingape("reproduce", "all", "--quick", "--out", "pages")
-    assert result.exit_code == 130
-    assert "Stopped in figure1. Written before that: table1 in pages." in result.stderr
 
 
 # Where files go

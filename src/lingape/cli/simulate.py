@@ -1,0 +1,41 @@
+"""lingape simulate: the study that a file describes."""
+
+from pathlib import Path
+
+import click
+
+from .compare import conduct, study_options
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@study_options
+def simulate(
+    file: str, jobs: int, out: str | None, resume: bool, plot: str | None, json: bool
+) -> None:
+    """Run the study that FILE describes.
+
+    FILE is TOML, for example:
+
+    \b
+    seeds = 20
+    max_pulls = 1_000_000
+    world = "gaussian"
+    explorers = ["lingape", "xy_static(design=greedy)"]
+    instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0.5, 0]}]
+    [problem]
+    delta = 0.05
+
+    explorers may also be a table of labels and explorers. Rows go to --out, by default FILE with
+    the ending .jsonl.
+    """
+    from ..study import read_study
+
+    conduct(
+        read_study(file),
+        jobs=jobs,
+        out=out or str(Path(file).with_suffix(".jsonl")),
+        resume=resume,
+        plot=plot,
+        json=json,
+    )
