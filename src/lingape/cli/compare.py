@@ -1,7 +1,6 @@
 """lingape compare and lingape simulate: run a study."""
 
 import json as jsonlib
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import as_json, jobs, new_file, numbers, simulated_rewards
-from .showing import STARTING, live_line, say
-from .stopping import INTERRUPTED
+from .showing import live_line, say, simulating
+from .stopping import interruptible
 
 if TYPE_CHECKING:
     from ..study import Results, Study
@@ -148,21 +147,20 @@ def conduct(
     """Run a study, with a progress display, and print what came of it."""
     if resume and out is None:
         raise click.UsageError("--resume needs --out: the file to go on with.")
-    done = 0
-    try:
-        with live_line(STARTING, quiet=json) as show:
+    done, kept = 0, "" if out is None else f" Their rows are in {out}; --resume goes on with them."
+    with (
+        interruptible(lambda: f"Stopped after {done} of {len(study)} runs.{kept}"),
+        simulating(),
+        live_line("starting", quiet=json) as show,
+    ):
 
-            def progress(tally: Any) -> None:
-                nonlocal done
-                done = tally.done
-                if show is not None:
-                    show(str(tally))
+        def progress(tally: Any) -> None:
+            nonlocal done
+            done = tally.done
+            if show is not None:
+                show(str(tally))
 
-            results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
-    except KeyboardInterrupt:
-        kept = "" if out is None else f" Their rows are in {out}; --resume goes on with them."
-        say(f"Stopped after {done} of {len(study)} runs.{kept}", err=True)
-        sys.exit(INTERRUPTED)
+        results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     if json:
         click.echo(
             jsonlib.dumps(

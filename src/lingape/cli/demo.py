@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import as_json
+from .showing import simulating
 
 if TYPE_CHECKING:
     from ..paper.demo import Entry
@@ -32,13 +33,14 @@ def demo(seed: int, json: bool) -> None:
     from ..paper import demo as job
 
     results = []
-    for entry in job.entries():
-        if not json:
-            click.echo(f"\nLinGapE with the {entry.title}")
-        with _display(entry, quiet=json) as progress:
-            results.append(job.play(entry, seed=seed, progress=progress))
-        if not json:
-            _tell_result(results[-1])
+    with simulating():
+        for entry in job.entries():
+            if not json:
+                click.echo(f"\nLinGapE with the {entry.title}")
+            with _display(entry, quiet=json) as progress:
+                results.append(job.play(entry, seed=seed, progress=progress))
+            if not json:
+                _tell_result(results[-1])
     if json:
         click.echo(jsonlib.dumps([_as_data(result) for result in results], indent=2))
         return
@@ -82,5 +84,5 @@ def _display(entry: "Entry", *, quiet: bool) -> "Iterator[Progress | None]":
     if not console.is_terminal:
         yield job.printed_progress(click.echo)
         return
-    with console.status("starting (the first run compiles, which takes some seconds)") as line:
+    with console.status("starting") as line:
         yield lambda explorer, pulls: line.update(job.status(explorer, pulls))

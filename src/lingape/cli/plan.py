@@ -9,7 +9,7 @@ import click
 
 from ..printable import printable
 from .options import as_json, jobs, new_file, simulated_rewards
-from .showing import STARTING, live_line, say
+from .showing import live_line, say, simulating
 
 if TYPE_CHECKING:
     from ..forecast import Cost
@@ -89,7 +89,7 @@ def plan(
         assert prior_scale is not None
         supposed = f"the weights in θ are Gaussian with standard deviation {prior_scale:g}"
         instances = planning.from_prior(problem, prior_scale=prior_scale, draws=draws, seed=seed)
-    with live_line(STARTING, quiet=json) as show:
+    with simulating(), live_line("starting", quiet=json) as show:
         found = planning.forecast(
             problem,
             explorers,

@@ -1,25 +1,53 @@
 """What commands print: texts that are safe for a terminal, and how far they have come."""
 
 import json
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
 
+from ..kernels import ANNOUNCE_IN
 from ..printable import printable
 
 LAYOUT = "\n\t"  # what our own texts have; names and the like in them are escaped before
 
-STARTING = "starting (the first runs compile, which may take minutes)"
+WITHOUT_NUMBA = (
+    "Simulating without numba: pip install 'lingape[sim]' makes it hundreds of times faster."
+)
 
 
 def say(what: Any, *, err: bool = False) -> None:
     """Print a text, without anything in it that a terminal would obey, or data as JSON."""
     text = printable(what, keep=LAYOUT) if isinstance(what, str) else json.dumps(what, indent=1)
     click.echo(text, err=err)
+
+
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Say on standard error why simulations take long: without numba, or while it compiles.
+
+    Processes that are started here compile too: it is said once for all of them, and in the end
+    how many seconds they took.
+    """
+    if find_spec("numba") is None:
+        say(WITHOUT_NUMBA, err=True)
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = Path(folder, "seconds")
+        os.environ[ANNOUNCE_IN] = str(compiled)
+        try:
+            yield
+        finally:
+            del os.environ[ANNOUNCE_IN]
+        if compiled.exists():
+            took = sum(map(float, compiled.read_text().split()))
+            say(f"Compiling took {took:.1f} s.", err=True)
 
 
 @contextmanager
