@@ -34,8 +34,8 @@ def leaderboard(
     seeds: int, max_pulls: int, jobs: int, quick: bool, no_data: bool, out: str, json: bool
 ) -> None:
     """Compare all explorers on a fixed set of instances, and write a page about it."""
+    from ..datasets.movielens import load_movielens
     from ..leaderboard import Options, compare
-    from ..paper.movielens import load_movielens
 
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
     with (

@@ -96,7 +96,7 @@ def reproduce(
 
 def _made_up(folder: Path) -> Path:
     """Write a log in R6A's format, with made-up visits."""
-    from ..paper.r6a import write_synthetic_r6a
+    from ..datasets.r6a import write_synthetic_r6a
 
     folder.mkdir(exist_ok=True)
     path = folder / "synthetic-r6a.gz"

@@ -163,6 +163,7 @@ class _Announcer(event.Listener):  # type: ignore[misc]
     kept = True  # whether there is a folder for machine code
     _depth = 0  # functions that are compiled inside of others do not count
     _begun = 0.0
+    _warned = False
 
     def on_start(self, _: Any) -> None:
         self._depth += 1
@@ -176,7 +177,8 @@ class _Announcer(event.Listener):  # type: ignore[misc]
                 clear = "\r\x1b[K" if sys.stderr.isatty() else ""
                 sys.stderr.write(f"{clear}{KEPT if self.kept else NOT_KEPT}\n")
                 sys.stderr.flush()
-        elif not self.kept:
+        elif not self.kept and not self._warned:  # numba makes Python forget what it warned of
+            self._warned = True
             warnings.warn(NOT_KEPT, RuntimeWarning, stacklevel=2)
 
     def on_end(self, _: Any) -> None:
