@@ -1,4 +1,4 @@
-"""Compilation: announced, shared between processes, kept on disk, and renewed when code changes."""
+"""Compilation: announced, shared, kept on disk, and done again when code changes."""
 
 import os
 import re
@@ -161,9 +161,7 @@ kernel.twice(1)
 def test_sources_are_all_that_compiled_code_is_made_from():
     root = Path(compiling.__file__).parents[1]
     found = set(compiling.sources())
-    makes_code = re.compile(
-        r"^ *@\w*(compiled|inlined|njit|overload)\b|import .*\bcompiled\b", re.M
-    )
+    makes_code = re.compile(r"^ *@(compiled|inlined|njit|overload)\b|import .*\bcompiled\b", re.M)
     for file in root.rglob("*.py"):
         assert file in found or not makes_code.search(file.read_text()), file
     assert {root / "ties.py", root / "least_squares.py", root / "bounds/mixture.py"} <= found
