@@ -1,6 +1,5 @@
 """Compilation: announced, shared, kept on disk, and done again when code changes."""
 
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from lingape.cli import main
-from lingape.cli.showing import WITHOUT_NUMBA
+from lingape.cli.showing import WITHOUT_NUMBA, simulating
 
 compiling = pytest.importorskip("lingape.kernels.compiling")
 
@@ -38,8 +37,10 @@ def twice(x):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
     """A folder with that function in kernel.py, and nothing compiled."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "kernel.py").write_text(KERNEL)
     (tmp_path / "compilations").touch()
     yield tmp_path
@@ -55,7 +56,6 @@ def start(folder, code, *words):
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words],
         cwd=folder,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -199,20 +199,38 @@ def test_compilation_is_announced_once_and_loading_is_not(folder, code):
     assert compilations(folder) == 2
 
 
-NOWHERE = """
-from numba.core.caching import CacheImpl
-CacheImpl._locator_classes = []  # as without a home, in a package that cannot be written
-"""
+@pytest.fixture
+def nowhere(folder, monkeypatch):
+    """The same, without a home and a package that can be written: root may write anywhere else."""
+    (folder / "__pycache__").touch()
+    for variable in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.setenv(variable, str(folder / "__pycache__" / "nowhere"))
+    return folder
 
 
-def test_where_nothing_can_be_kept_a_command_says_how(folder):
-    first, _ = said(start(folder, NOWHERE + ANNOUNCED)).splitlines()
+def test_where_nothing_can_be_kept_a_command_says_how(nowhere):
+    first, _ = said(start(nowhere, ANNOUNCED)).splitlines()
     assert first == compiling.NOT_KEPT and "NUMBA_CACHE_DIR" in first
 
 
-def test_where_nothing_can_be_kept_a_program_is_warned_once(folder):
-    told = said(start(folder, NOWHERE + "import kernel\nkernel.twice(2)\nkernel.twice(2.0)"))
+def test_where_nothing_can_be_kept_a_program_is_warned_once(nowhere):
+    told = said(start(nowhere, "import kernel; kernel.twice(2); kernel.twice(2.0)"))
     assert told.count("set NUMBA_CACHE_DIR") == 1
+
+
+def test_a_process_that_outlives_its_command_compiles_in_silence(folder, monkeypatch):
+    monkeypatch.setenv("LINGAPE_ANNOUNCE_IN", str(folder / "gone" / "times"))
+    assert said(start(folder, "import kernel; kernel.twice(2)")) == ""
+    assert compilations(folder) == 1
+
+
+def test_commands_run_where_nothing_can_be_written(monkeypatch):
+    def refuse():
+        raise FileNotFoundError
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", refuse)
+    with simulating():
+        pass
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,19 +34,27 @@ def simulating() -> Iterator[None]:
     """Say on standard error why simulations take long: without numba, or while it compiles.
 
     Processes that are started here compile too: it is said once for all of them, and in the end
-    how many seconds they took.
+    for how many seconds one of them did.
     """
     if find_spec("numba") is None:
         say(WITHOUT_NUMBA, err=True)
-    with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder, "seconds")
-        os.environ[ANNOUNCE_IN] = str(compiled)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+        except OSError:  # nothing can be written anywhere, and compiling.py warns of that
+            yield
+            return
+        times = Path(folder, "times")  # of compiling: when it began and ended
+        os.environ[ANNOUNCE_IN] = str(times)
         try:
             yield
         finally:
             del os.environ[ANNOUNCE_IN]
-        if compiled.exists():
-            took = sum(map(float, compiled.read_text().split()))
+        if times.exists():
+            took, last = 0.0, 0.0
+            lines = times.read_text().splitlines()
+            for begun, ended in sorted(tuple(map(float, line.split())) for line in lines):
+                took, last = took + max(0.0, ended - max(begun, last)), max(ended, last)
             say(f"Compiling took {took:.1f} s.", err=True)
 
 

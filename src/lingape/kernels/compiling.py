@@ -32,8 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 KEPT = "Compiling for this machine (once; the result is kept on disk) ..."
 NOT_KEPT = (
-    "Compiled code cannot be kept on disk, and every process compiles it again: set "
-    "NUMBA_CACHE_DIR to a folder that can be written."
+    "Compiling in every process, because there is no folder to keep the result in: set "
+    "NUMBA_CACHE_DIR to one that can be written."
 )
 _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import", re.M)
 
@@ -156,7 +156,7 @@ class _Announcer(event.Listener):  # type: ignore[misc]
     """Says that code is being compiled, which may take long; loading it says nothing.
 
     A command sets ANNOUNCE_IN to the path of a file. The first of its processes to compile makes
-    the file and says so on standard error, and each adds the seconds that it took. Other programs
+    the file and says so on standard error, and each adds when it began and ended. Other programs
     get a warning, and only if the code cannot be kept.
     """
 
@@ -169,9 +169,9 @@ class _Announcer(event.Listener):  # type: ignore[misc]
         self._depth += 1
         if self._depth > 1:
             return
-        self._begun = time.perf_counter()
+        self._begun = time.time()
         if place := os.environ.get(ANNOUNCE_IN):
-            with suppress(FileExistsError):
+            with suppress(OSError):  # it exists, or its folder has gone with the command
                 Path(place).touch(exist_ok=False)
                 # On a terminal, first remove the line that shows how far the command has come.
                 clear = "\r\x1b[K" if sys.stderr.isatty() else ""
@@ -184,8 +184,8 @@ class _Announcer(event.Listener):  # type: ignore[misc]
     def on_end(self, _: Any) -> None:
         self._depth -= 1
         if not self._depth and (place := os.environ.get(ANNOUNCE_IN)):
-            with Path(place).open("a") as file:
-                file.write(f"{time.perf_counter() - self._begun}\n")
+            with suppress(OSError), Path(place).open("a") as file:
+                file.write(f"{self._begun} {time.time()}\n")
 
 
 _announcer = _Announcer()
