@@ -88,7 +88,7 @@ def test_demo():
 def test_demo_as_json():
     result = CliRunner().invoke(main, ["demo", "--json"])
     assert result.exit_code == 0
-    paper, tight = json.loads(result.output)
+    paper, tight = json.loads(result.stdout)
     assert paper["arm"] == tight["arm"] == 0
     assert paper["pulls"] > 2 * tight["pulls"]
     assert paper["certificate"]["bound"] == "SelfNormalized(comparisons='K^2')"

@@ -114,7 +114,8 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
         found = self._load(signature, target)
         if found is None:
             self._turns[signature] = turn = ExitStack()
-            turn.enter_context(self._locked(f"compile {signature}"))
+            key = self._index_key(signature, target.codegen())  # other processors need other code
+            turn.enter_context(self._locked(f"compile {key}"))
             found = self._load(signature, target)  # another process may have compiled it
         return found
 
