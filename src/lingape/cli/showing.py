@@ -31,17 +31,16 @@ def say(what: Any, *, err: bool = False) -> None:
 
 @contextmanager
 def simulating() -> Iterator[None]:
-    """Say on standard error why simulations take long: without numba, or while it compiles.
+    """Say on standard error why a simulation is slow: numba is missing, or it is compiling.
 
-    Processes that are started here compile too: it is said once for all of them, and in the end
-    for how many seconds one of them did.
+    Compilation is announced once, also if worker processes compile, and at the end how long it took.
     """
     if find_spec("numba") is None:
         say(WITHOUT_NUMBA, err=True)
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-        except OSError:  # nothing can be written anywhere, and compiling.py warns of that
+        except OSError:  # nothing is writable; compiling.py warns instead
             yield
             return
         times = Path(folder, "times")  # of compiling: when it began and ended

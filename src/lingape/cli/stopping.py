@@ -19,7 +19,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 @contextmanager
 def interruptible(closing: Callable[[], str]) -> Iterator[None]:
-    """On Ctrl-C, say what was done so far and exit, where "Stopped." is not enough."""
+    """On Ctrl-C, print `closing()`, which says more than the usual "Stopped.", and exit."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
 """Compile functions with numba: once per machine, shared between processes, and announced.
 
-numba keeps machine code on disk. Here it also notices when anything changes that the code was made
-from, and a process that needs code which another process is compiling waits for it.
+numba keeps machine code on disk. Here it also notices changes in any file that the code was made
+from, and a process waits for code that another process is compiling.
 """
 
 import hashlib
@@ -32,14 +32,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 KEPT = "Compiling for this machine (once; the result is kept on disk) ..."
 NOT_KEPT = (
-    "Compiling in every process, because there is no folder to keep the result in: set "
-    "NUMBA_CACHE_DIR to one that can be written."
+    "Compiling in every process, because the result cannot be saved: set NUMBA_CACHE_DIR to a "
+    "writable folder."
 )
 _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import", re.M)
 
 
 def compiled(function: F) -> F:
-    """Compile on first use, and keep the machine code on disk if there is a folder for it.
+    """Compile on first use, and keep the machine code on disk if there is a writable folder.
 
     No fastmath: it reorders sums, and the compiled lane has to play the pulls of the plain one.
     NumPy's error model: checking every division for zero would keep loops from being vectorised.
@@ -73,8 +73,7 @@ def timed(tell: Callable[[float], object]) -> AbstractContextManager[object]:
 def sources() -> list[Path]:
     """Return the files that machine code is made from: kernels/, and all that it imports.
 
-    numba itself looks at the file of the compiled function only, and would go on using code that
-    was made from other versions of the functions and constants that it takes from elsewhere.
+    numba itself looks at the compiled function's own file only.
     """
     waiting, found = [Path(__file__).parent], set[Path]()
     while waiting:
@@ -92,12 +91,9 @@ def _digest() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in sources())).hexdigest()
 
 
-@cache
+@cache  # once per process, for closing a second one would release the locks of the first
 def _lock_file(folder: str) -> int:
-    """Return an open file whose bytes are locks, one open file per process and folder.
-
-    One, because closing any other that the process has open would release its locks.
-    """
+    """Return an open file whose bytes are locks."""
     return os.open(os.path.join(folder, "lingape.lock"), os.O_RDWR | os.O_CREAT, 0o666)
 
 
@@ -107,10 +103,10 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file._source_stamp = self._cache_file._source_stamp, _digest()
-        self._turns: dict[Any, ExitStack] = {}  # by signature: those that we compile
+        self._turns: dict[Any, ExitStack] = {}  # locks held while compiling, by signature
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the code for a signature, or None and the turn to compile it."""
+        """Return the code for a signature, or None once it is our turn to compile it."""
         found = self._load(signature, target)
         if found is None:
             self._turns[signature] = turn = ExitStack()
@@ -120,31 +116,31 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
         return found
 
     def compile_in_turn(self, compile: Callable[[Any], Any], signature: Any) -> Any:
-        """Compile, or load, and then let others have their turn."""
+        """Compile or load the code, and then let other processes take their turn."""
         try:
             return compile(signature)
         finally:
             self._turns.pop(signature, ExitStack()).close()
 
     def _load(self, signature: Any, target: Any) -> Any:
-        # numba writes the index before the code that it refers to.
+        # numba saves the index before the code that the index refers to.
         with self._locked("files", shared=True):
             return super().load_overload(signature, target)
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        # Else two processes that save code for two signatures could give both the same file.
+        # Without a lock, two processes could save code for two signatures in the same file.
         with self._locked("files"):
             super().save_overload(signature, data)
 
     @contextmanager
     def _locked(self, what: str, *, shared: bool = False) -> Iterator[None]:
-        """Keep other processes from doing something with this function, where files have locks."""
+        """Hold a lock that belongs to this function, if the file system has locks."""
         name = f"{self._py_func.__module__}.{self._py_func.__qualname__} {what}"
         byte = zlib.crc32(name.encode())
         try:
             file = _lock_file(self.cache_path)
             fcntl.lockf(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, 1, byte)
-        except (OSError, AttributeError):  # no locks in this file system, or on Windows
+        except (OSError, AttributeError):  # a file system without locks, or Windows
             yield
             return
         try:
@@ -154,15 +150,15 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]
-    """Says that code is being compiled, which may take long; loading it says nothing.
+    """Announces compilations, but not code that is loaded from disk.
 
-    A command sets ANNOUNCE_IN to the path of a file. The first of its processes to compile makes
-    the file and says so on standard error, and each adds when it began and ended. Other programs
-    get a warning, and only if the code cannot be kept.
+    A command sets ANNOUNCE_IN to the path of a file. The first of its processes to compile creates
+    the file and says so on standard error, and every process adds when it began and ended. Other
+    programs get a warning if the code cannot be saved.
     """
 
-    kept = True  # whether there is a folder for machine code
-    _depth = 0  # functions that are compiled inside of others do not count
+    kept = True  # whether code can be saved
+    _depth = 0  # functions that are compiled for another one are not announced
     _begun = 0.0
     _warned = False
 
@@ -172,13 +168,12 @@ class _Announcer(event.Listener):  # type: ignore[misc]
             return
         self._begun = time.time()
         if place := os.environ.get(ANNOUNCE_IN):
-            with suppress(OSError):  # it exists, or its folder has gone with the command
+            with suppress(OSError):  # announced already, or the command has ended
                 Path(place).touch(exist_ok=False)
-                # On a terminal, first remove the line that shows how far the command has come.
+                # On a terminal, first clear the progress line.
                 clear = "\r\x1b[K" if sys.stderr.isatty() else ""
-                sys.stderr.write(f"{clear}{KEPT if self.kept else NOT_KEPT}\n")
-                sys.stderr.flush()
-        elif not self.kept and not self._warned:  # numba makes Python forget what it warned of
+                print(clear + (KEPT if self.kept else NOT_KEPT), file=sys.stderr, flush=True)
+        elif not self.kept and not self._warned:  # numba resets the record of warnings
             self._warned = True
             warnings.warn(NOT_KEPT, RuntimeWarning, stacklevel=2)
 
