@@ -33,7 +33,8 @@ def say(what: Any, *, err: bool = False) -> None:
 def simulating() -> Iterator[None]:
     """Say on standard error why a simulation is slow: numba is missing, or it is compiling.
 
-    Compilation is announced once, also if worker processes compile, and at the end how long it took.
+    Compilation is announced once, also if worker processes compile; at the end comes how long it
+    took.
     """
     if find_spec("numba") is None:
         say(WITHOUT_NUMBA, err=True)
