@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow bench paper leaderboard errata readme guarantees kernels format clean
+.PHONY: demo test check slow bench paper leaderboard errata readme guarantees format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -41,9 +41,6 @@ guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-
-kernels:  ## forget compiled code after editing src/lingape/kernels
-	rm -f src/lingape/kernels/__pycache__/*.nbi src/lingape/kernels/__pycache__/*.nbc
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

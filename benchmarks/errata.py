@@ -11,9 +11,9 @@ import numpy as np
 from lingape import FixedDesign, Instance, Problem, Study, XYAdaptive, canonical, run, soare
 from lingape.arrays import IntArray
 from lingape.complexity import complexity
+from lingape.datasets.movielens import load_movielens
 from lingape.least_squares import LeastSquares
 from lingape.paper import settings
-from lingape.paper.movielens import load_movielens
 from lingape.provenance import stamp
 
 

@@ -26,6 +26,7 @@ from lingape import (
     soare_tied,
 )
 from lingape.arrays import IntArray
+from lingape.markdown import markdown_table
 from lingape.paper import TABLE_1
 from lingape.paper.settings import BOUND as PAPER
 from lingape.provenance import provenance
@@ -229,7 +230,7 @@ def main() -> None:
         ]
         for row in rows
     ]
-    print(record.table(header, cells), "\n")
+    print(markdown_table([header, *cells]), "\n")
     rows = dimension_rows()
     record.write("dimensions", rows)
     cells = [
@@ -242,9 +243,8 @@ def main() -> None:
         ]
         for row in rows
     ]
-    print(
-        record.table(["d", "paper's (K²)", "Mixture", "refined", "paper's/Mixture"], cells), "\n"
-    )
+    header = ["d", "paper's (K²)", "Mixture", "refined", "paper's/Mixture"]
+    print(markdown_table([header, *cells]), "\n")
     rows = tied_rows()
     record.write("ties", rows)
     cells = [
@@ -257,7 +257,8 @@ def main() -> None:
         ]
         for row in rows
     ]
-    print(record.table(["tied instance", "bound", "false", "rate", "95 % limit"], cells), "\n")
+    header = ["tied instance", "bound", "false", "rate", "95 % limit"]
+    print(markdown_table([header, *cells]), "\n")
     rows = unproven_rows()
     record.write("unproven", rows)
     cells = [
@@ -272,7 +273,7 @@ def main() -> None:
         for row in rows
     ]
     header = ["tied instance", "bound", "false verdicts", "false claims about a pair"]
-    print(record.table(header, cells))
+    print(markdown_table([header, *cells]))
     print(provenance())
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.record import table, write
+from benchmarks.record import write
 from lingape import Experiment, Problem
 from lingape.cli.threads import VARIABLES
 from lingape.live import experiments
 from lingape.live.model_check import check
+from lingape.markdown import markdown_table
 
 EXPLORER = "lingape(start=spanning)"
 OPEN = """
@@ -128,8 +129,8 @@ def main() -> None:
             listed(Path(folder), 200, 20),
         ):
             rows.append(row | {"load_average": round(os.getloadavg()[0], 1)})
-            head, *cells = ([name, str(value)] for name, value in rows[-1].items())
-            print(table(head, cells), flush=True)
+            cells = [[name, str(value)] for name, value in rows[-1].items()]
+            print(markdown_table(cells), flush=True)
     print(write("live-costs", rows))
 
 

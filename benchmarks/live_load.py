@@ -25,12 +25,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.record import table, write
+from benchmarks.record import write
 from lingape import Problem, canonical
 from lingape.arrays import FloatArray
 from lingape.live import Asked, Client, Experiment, RemoteExperiment, Told
 from lingape.live.events import as_text
 from lingape.live.store import Note, open_store
+from lingape.markdown import markdown_table
 
 Report: TypeAlias = tuple[list[tuple[float, float]], float]
 CLOSE = canonical(6, gap=0.05)  # takes longer to settle than the load lasts
@@ -232,8 +233,8 @@ def main() -> None:
         for measure in measures:
             row = measure() | {"load_average": round(os.getloadavg()[0], 1)}
             rows.append(row)
-            head, *cells = ([name, str(value)] for name, value in row.items())
-            print(table(head, cells), flush=True)
+            cells = [[name, str(value)] for name, value in row.items()]
+            print(markdown_table(cells), flush=True)
     parts = ["live", *(["server"] if given.server else []), *(["db"] if given.db else [])]
     print(write("-".join(parts), rows))
 

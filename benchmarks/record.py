@@ -15,15 +15,3 @@ def write(name: str, rows: list[dict[str, Any]]) -> Path:
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(provenance() | {"rows": rows}, indent=1) + "\n")
     return path
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    lines = [header, ["-" * width for width in widths], *rows]
-    return "\n".join(
-        "| "
-        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        + " |"
-        for line in lines
-    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks import record, yardsticks
 from lingape import Bound, Instance, LinGapE, Mixture, SelfNormalized, Tracking, run, soare, sphere
+from lingape.markdown import markdown_table
 from lingape.provenance import provenance
 from lingape.pulls import PullRule, greedy
 
@@ -141,7 +142,7 @@ def main() -> None:
             [f"{row['passes of X @ v']:.1f} passes of X @ v"] if "passes of X @ v" in row else []
         )
         lines.append([row["what"], f"{row['nanoseconds']:,.0f} ns", "; ".join(ratios)])
-    print(record.table(["one round", "time", "that is"], lines))
+    print(markdown_table([["one round", "time", "that is"], *lines]))
     print(f"\n{provenance()}\nwritten to {record.write('speed', rows)}")
 
 

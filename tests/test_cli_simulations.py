@@ -38,8 +38,9 @@ class TestCompare:
             "compare", "-i", "soare(3, 0.3)", "-e", "lingape", "-e", "uniform", "--seeds", 3
         )
         assert result.exit_code == 0, result.output
-        assert "| lingape | soare(3, 0.3) | 3 |" in result.output
-        assert "| uniform | soare(3, 0.3) | 3 |" in result.output
+        table = " ".join(result.stdout.split())
+        assert "| lingape | soare(3, 0.3) | 3 |" in table
+        assert "| uniform | soare(3, 0.3) | 3 |" in table
 
     def test_own_arms_rows_and_plot(self, here):
         arguments = ["compare", "--arms", "arms.csv", "--theta", "2,0,0", "-e", "lingape"]
@@ -52,14 +53,14 @@ class TestCompare:
         assert_refused(lingape(*arguments), "exists")
         assert lingape(*arguments, "--resume").exit_code == 0
         more = lingape(*arguments, "--resume", "--seeds", 4)
-        assert "| lingape | arms.csv | 4 |" in more.output
+        assert "| lingape | arms.csv | 4 |" in " ".join(more.stdout.split())
         assert len((here / "rows.jsonl").read_text().splitlines()) == 5
         other = lingape(*arguments, "--resume", "--max-pulls", 5000)
         assert_refused(other, "another study: it has --max-pulls 10000000, now 5000")
 
     def test_json(self, here):
         result = lingape("compare", "-i", "canonical(3, 0.8)", "--seeds", 2, "--json")
-        data = json.loads(result.output)
+        data = json.loads(result.stdout)
         assert len(data["rows"]) == 6
         assert len(data["summary"]) == 3
         assert data["summary"][0]["ratio"] > 1
@@ -91,10 +92,10 @@ class TestSimulate:
         )
         result = lingape("simulate", "study.toml")
         assert result.exit_code == 0, result.output
-        assert "| lingape | arms.csv | 2 |" in result.output
+        assert "| lingape | arms.csv | 2 |" in " ".join(result.stdout.split())
         assert (here / "study.jsonl").exists()
         again = lingape("simulate", "study.toml", "--resume", "--json")
-        assert len(json.loads(again.output)["rows"]) == 2
+        assert len(json.loads(again.stdout)["rows"]) == 2
 
     def test_mistakes(self, here):
         (here / "study.toml").write_text("seeds = ")
@@ -111,7 +112,7 @@ class TestPlan:
 
     def test_prior_as_json(self, here):
         arguments = ["plan", "arms.csv", "--prior-scale", 1, "--draws", 8, "-e", "lingape"]
-        data = json.loads(lingape(*arguments, "--max-pulls", 2000, "--json").output)
+        data = json.loads(lingape(*arguments, "--max-pulls", 2000, "--json").stdout)
         (cost,) = data["costs"]
         few, half = cost["quantiles"]["0.1"], cost["quantiles"]["0.5"]
         assert half is None or few <= half
@@ -140,7 +141,7 @@ class TestReproduce:
     def test_quick(self, here, name):
         result = lingape("reproduce", name, "--quick", "--synthetic", "--out", "pages", "--json")
         assert result.exit_code == 0, result.output
-        (page,) = json.loads(result.output)
+        (page,) = json.loads(result.stdout)
         for kind in ("md", "csv", "png", "svg"):
             assert (here / "pages" / f"{name}.{kind}").stat().st_size > 100
         text = (here / "pages" / f"{name}.md").read_text()

@@ -30,7 +30,7 @@ def test_a_short_one(tmp_path):
         ],
     )
     assert result.exit_code == 0, result.output
-    data = json.loads(result.output)
+    data = json.loads(result.stdout)
     assert set(EXPLORERS) <= {cell["explorer"] for cell in data["confidence"]}
     assert len(data["budget"]) == len(BUDGET_EXPLORERS)
     assert set(EXPLORERS) <= set(data["rounds_a_second"])

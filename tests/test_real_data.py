@@ -10,11 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from lingape.datasets import movielens
+from lingape.datasets.movielens import load_movielens
+from lingape.datasets.r6a import LEVELS, load_r6a, read_r6a, write_synthetic_r6a
+from lingape.datasets.real_data import RealData, Rows, default_levels, fit
 from lingape.errors import InvalidArgument, InvalidData, MissingData
-from lingape.paper import movielens
-from lingape.paper.movielens import load_movielens
-from lingape.paper.r6a import LEVELS, load_r6a, read_r6a, write_synthetic_r6a
-from lingape.paper.real_data import RealData, Rows, default_levels, fit
 
 USER = "2:0.100000 3:0.200000 4:0.300000 5:0.400000 6:0.000000 1:1.000000"
 ARTICLE = "2:0.500000 3:0.000000 4:0.250000 5:0.000000 6:0.250000 1:1.000000"

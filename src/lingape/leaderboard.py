@@ -16,10 +16,12 @@ from . import specs
 from .environments import Instance, soare
 from .errors import LingapeError
 from .explorers import BUDGET_EXPLORERS, EXPLORERS
+from .markdown import markdown_table
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run
 from .study import Cell, Pace, Study
+from .study.results import SUMMARY_HEADS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,70 +142,64 @@ class Board:
             "",
         ]
         for instance in self._instances():
-            lines += [f"### {instance}", "", *self._table(instance), ""]
-        lines += ["## Tied arms", "", *self._tied_table(), ""]
-        lines += ["## Fixed budget", "", *self._budget_table(), ""]
-        lines += ["## Speed", "", *self._speed_table(), "", *self._reading()]
+            lines += [f"### {instance}", "", self._table(instance), ""]
+        lines += [
+            "## Tied arms",
+            "",
+            "Two arms are equally good: a run that settles claims a difference that does not "
+            f"exist, which may happen in 5 % of runs. Limit {o.max_pulls // 10:,} pulls.",
+            "",
+            self._tied_table(),
+            "",
+            "## Fixed budget",
+            "",
+            "Errors when the budget is spent.",
+            "",
+            self._budget_table(),
+            "",
+            "## Speed",
+            "",
+            "On soare(5, 0.1) with a δ too small to settle, in one process, including set-up.",
+            "",
+            self._speed_table(),
+            "",
+            *self._reading(),
+        ]
         lines += [
             "",
             f"(`{command}`, {stamp()}; the same as CSV in [leaderboard.csv](leaderboard.csv))",
         ]
         return "\n".join(lines) + "\n"
 
-    def _table(self, instance: str) -> list[str]:
+    def _table(self, instance: str) -> str:
         cells = [cell for cell in self.confident if cell.instance == instance]
-        lines = [
-            "| explorer | mean pulls | ± s.e. | × lower bound | wrong (95 %) |",
-            "|---|---:|---:|---:|---|",
+        rows = [
+            [cell.explorer, *cell.as_cells()] for cell in sorted(cells, key=lambda cell: cell.mean)
         ]
-        for cell in sorted(cells, key=lambda cell: cell.mean):
-            cut = "≥ " if cell.unfinished else ""
-            ratio = "" if cell.ratio is None else f"{cut}{cell.ratio:.2f}"
-            error = "" if cell.standard_error is None else f"{cell.standard_error:,.0f}"
-            lines.append(
-                f"| {cell.explorer} | {cut}{cell.mean:,.0f} | {error} | {ratio} | {_rate(cell)} |"
-            )
-        return lines
+        return markdown_table([["explorer", *SUMMARY_HEADS, "wrong (95 %)"], *rows], "lrrrl")
 
-    def _speed_table(self) -> list[str]:
-        lines = [
-            "On soare(5, 0.1) with a δ too small to settle, in one process, including set-up.",
-            "",
-            "| explorer | µs per round | rounds per second |",
-            "|---|---:|---:|",
+    def _speed_table(self) -> str:
+        rows = [
+            [name, f"{1e6 / speed:.2f}", f"{speed:,.0f}"]
+            for name, speed in sorted(self.speeds.items(), key=lambda item: -item[1])
         ]
-        for name, speed in sorted(self.speeds.items(), key=lambda item: -item[1]):
-            lines.append(f"| {name} | {1e6 / speed:.2f} | {speed:,.0f} |")
-        return lines
+        return markdown_table([["explorer", "µs per round", "rounds per second"], *rows], "lr")
 
-    def _tied_table(self) -> list[str]:
-        limit = self.options.max_pulls // 10
-        lines = [
-            "Two arms are equally good: a run that settles claims a difference that does not "
-            f"exist, which may happen in 5 % of runs. Limit {limit:,} pulls.",
-            "",
-            "| explorer | instance | false claims (95 %) |",
-            "|---|---|---|",
-        ]
+    def _tied_table(self) -> str:
+        rows = [["explorer", "instance", "false claims (95 %)"]]
         for cell in self.tied:
             claims = cell.runs - cell.unfinished
             low, high = clopper_pearson(claims, cell.runs)
-            lines.append(
-                f"| {cell.explorer} | {cell.instance} | {claims} of {cell.runs} ({low:.1%} – "
-                f"{high:.1%}) |"
-            )
-        return lines
+            told = f"{claims} of {cell.runs} ({low:.1%} – {high:.1%})"
+            rows.append([cell.explorer, cell.instance, told])
+        return markdown_table(rows)
 
-    def _budget_table(self) -> list[str]:
-        lines = [
-            "Errors when the budget is spent.",
-            "",
-            "| explorer | instance | budget | wrong (95 %) |",
-            "|---|---|---:|---|",
+    def _budget_table(self) -> str:
+        rows = [
+            [cell.explorer, cell.instance, str(budget), cell.as_cells()[-1]]
+            for budget, cell in self.budget
         ]
-        for budget, cell in self.budget:
-            lines.append(f"| {cell.explorer} | {cell.instance} | {budget} | {_rate(cell)} |")
-        return lines
+        return markdown_table([["explorer", "instance", "budget", "wrong (95 %)"], *rows], "llrl")
 
     def _reading(self) -> list[str]:
         lost, better = self.lost(), self.everywhere_better()
@@ -324,7 +320,3 @@ def _judged(
 
         found += study.run(jobs=options.jobs, progress=progress).summary()
     return found, refused
-
-
-def _rate(cell: Cell) -> str:
-    return f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"

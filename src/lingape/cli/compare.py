@@ -1,15 +1,14 @@
 """lingape compare: explorers on named instances, or on arms of your own."""
 
 import json as jsonlib
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import as_json, jobs, new_file, numbers, pull_limit, simulated_rewards
-from .showing import STARTING, live_line, say
-from .stopping import INTERRUPTED
+from .showing import live_line, say, simulating
+from .stopping import interruptible
 
 if TYPE_CHECKING:
     from ..study import Results, Study
@@ -114,21 +113,20 @@ def conduct(
     """Run a study, show its progress, and print the results."""
     if resume and out is None:
         raise click.UsageError("--resume needs --out, the file to continue.")
-    done = 0
-    try:
-        with live_line(STARTING, quiet=json) as show:
+    done, kept = 0, "" if out is None else f" Their rows are in {out}; --resume continues."
+    with (
+        interruptible(lambda: f"Stopped after {done} of {len(study)} runs.{kept}"),
+        simulating(),
+        live_line("starting", quiet=json) as show,
+    ):
 
-            def progress(pace: Any) -> None:
-                nonlocal done
-                done = pace.done
-                if show is not None:
-                    show(str(pace))
+        def progress(pace: Any) -> None:
+            nonlocal done
+            done = pace.done
+            if show is not None:
+                show(str(pace))
 
-            results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
-    except KeyboardInterrupt:
-        kept = "" if out is None else f" Their rows are in {out}; --resume continues."
-        say(f"Stopped after {done} of {len(study)} runs.{kept}", err=True)
-        sys.exit(INTERRUPTED)
+        results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     if json:
         click.echo(
             jsonlib.dumps(

@@ -1,17 +1,12 @@
 """lingape demo: the paper's instance, with two bounds."""
 
 import json as jsonlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .options import as_json
-
-if TYPE_CHECKING:
-    from ..paper.demo import DemoRun
-    from ..runs import Progress
+from .showing import live_line, simulating
 
 
 @click.command()
@@ -32,13 +27,16 @@ def demo(seed: int, json: bool) -> None:
     from ..paper import demo as job
 
     results = []
-    for entry in job.demo_runs():
-        if not json:
-            click.echo(f"\nLinGapE with the {entry.title}")
-        with _display(entry, quiet=json) as progress:
-            results.append(job.play_demo(entry, seed=seed, progress=progress))
-        if not json:
-            _tell_result(results[-1])
+    with simulating():
+        for entry in job.demo_runs():
+            if not json:
+                click.echo(f"\nLinGapE with the {entry.title}")
+            with live_line("starting", quiet=json) as show:
+                result = job.play_demo(entry, seed=seed, tell=show)
+            results.append(result)
+            if not json:
+                click.echo(f"{job.progress_line(entry.explorer, result.pulls)}\n{result}")
+                click.echo(f"({result.seconds:.2f} s in the {result.lane} lane)")
     if json:
         click.echo(jsonlib.dumps([_as_data(result) for result in results], indent=2))
         return
@@ -46,10 +44,6 @@ def demo(seed: int, json: bool) -> None:
         "\nPulls of each arm. The paper's column is a single run, and runs scatter widely.\n"
     )
     click.echo(job.pulls_table(results))
-
-
-def _tell_result(result: Any) -> None:
-    click.echo(f"{result}\n({result.seconds:.2f} s in the {result.lane} lane)")
 
 
 def _as_data(result: Any) -> dict[str, Any]:
@@ -63,24 +57,3 @@ def _as_data(result: Any) -> dict[str, Any]:
         "lane": result.lane,
         "certificate": result.certificate.to_dict(),
     }
-
-
-@contextmanager
-def _display(entry: "DemoRun", *, quiet: bool) -> "Iterator[Progress | None]":
-    """Show how a run is going: with rich if it is installed, else line by line."""
-    from ..paper import demo as job
-
-    if quiet:
-        yield None
-        return
-    try:
-        from rich.console import Console
-    except ImportError:
-        yield job.printed_progress(click.echo)
-        return
-    console = Console()
-    if not console.is_terminal:
-        yield job.printed_progress(click.echo)
-        return
-    with console.status("starting (the first run compiles, which takes some seconds)") as line:
-        yield lambda explorer, pulls: line.update(job.progress_line(explorer, pulls))

@@ -1,14 +1,13 @@
 """lingape leaderboard: every explorer on a fixed set of instances."""
 
 import json as jsonlib
-import sys
 from pathlib import Path
 
 import click
 
 from .options import as_json, jobs, new_folder
-from .showing import STARTING, live_line, say
-from .stopping import INTERRUPTED
+from .showing import live_line, say, simulating
+from .stopping import interruptible
 
 
 @click.command()
@@ -35,11 +34,15 @@ def leaderboard(
     seeds: int, max_pulls: int, jobs: int, quick: bool, no_data: bool, out: str, json: bool
 ) -> None:
     """Compare all explorers on a fixed set of instances, and write a page about it."""
+    from ..datasets.movielens import load_movielens
     from ..leaderboard import BoardOptions, compare_all
-    from ..paper.movielens import load_movielens
 
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
-    with live_line(STARTING, quiet=json) as show:
+    with (
+        interruptible(lambda: "Stopped; nothing was written."),
+        simulating(),
+        live_line("starting", quiet=json) as show,
+    ):
         options = BoardOptions(
             seeds=min(10, seeds) if quick else seeds,
             max_pulls=min(100_000, max_pulls) if quick else max_pulls,
@@ -48,11 +51,7 @@ def leaderboard(
             data=data,
             tell=show,
         )
-        try:
-            board = compare_all(options)
-        except KeyboardInterrupt:
-            say("Stopped; nothing was written.", err=True)
-            sys.exit(INTERRUPTED)
+        board = compare_all(options)
     given = (" --quick" if quick else "") + (" --no-data" if no_data else "")
     command = f"lingape leaderboard --seeds {seeds} --max-pulls {max_pulls}{given}"
     files = board.write(Path(out), command)

@@ -10,7 +10,7 @@ import click
 
 from ..printable import printable
 from .options import as_json, jobs, new_file, pull_limit, simulated_rewards
-from .showing import STARTING, live_line, say
+from .showing import live_line, say, simulating
 
 if TYPE_CHECKING:
     from ..environments import Instance
@@ -80,7 +80,7 @@ def plan(
     names, features = read_arms(arms)
     problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
     assumed, instances = _assumed(problem, gap, prior_scale, draws, seed)
-    with live_line(STARTING, quiet=json) as show:
+    with simulating(), live_line("starting", quiet=json) as show:
         found = forecast(
             problem,
             explorers,

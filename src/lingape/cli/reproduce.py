@@ -1,7 +1,6 @@
 """lingape reproduce: the paper's tables and figures."""
 
 import json as jsonlib
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,8 @@ from typing import Any
 import click
 
 from .options import as_json, jobs, new_folder
-from .showing import live_line, say
-from .stopping import INTERRUPTED
+from .showing import live_line, say, simulating
+from .stopping import interruptible
 
 NAMES = ("table1", "figure1", "figure2", "figure3")
 
@@ -62,41 +61,42 @@ def reproduce(
         raise click.UsageError("Use --r6a or --synthetic, not both.")
     logs = (_made_up(Path(out)),) if synthetic else tuple(map(Path, r6a))
     pages: list[dict[str, Any]] = []
-    for wanted in NAMES if name == "all" else (name,):
-        begun = time.perf_counter()
-        with live_line(f"{wanted}: starting", quiet=json) as show:
-            options = PageOptions(
-                repeats=repeats,
-                jobs=jobs,
-                quick=quick,
-                tell=show,
-                r6a=logs or None,
-                synthetic=synthetic,
-            )
-            try:
+    given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
+    given += "".join(f" --r6a {Path(log).name}" for log in r6a)
+
+    def stopped() -> str:
+        written = ", ".join(page["name"] for page in pages)
+        kept = f"{written} in {out}" if pages else "nothing"
+        return f"Stopped in {wanted}. Written before that: {kept}."
+
+    with interruptible(stopped), simulating():
+        for wanted in NAMES if name == "all" else (name,):
+            begun = time.perf_counter()
+            with live_line(f"{wanted}: starting", quiet=json) as show:
+                options = PageOptions(
+                    repeats=repeats,
+                    jobs=jobs,
+                    quick=quick,
+                    tell=show,
+                    r6a=logs or None,
+                    synthetic=synthetic,
+                )
                 page = EXPERIMENTS[wanted](options)
-            except KeyboardInterrupt:
-                done = ", ".join(page["name"] for page in pages)
-                kept = f"{done} in {out}" if pages else "nothing"
-                say(f"Stopped in {wanted}. Written before that: {kept}.", err=True)
-                sys.exit(INTERRUPTED)
-        given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
-        given += "".join(f" --r6a {Path(log).name}" for log in r6a)
-        command = f"lingape reproduce {wanted} --repeats {repeats}{given}"
-        files = page.write(Path(out), command)
-        pages.append(page.to_dict() | {"files": [str(file) for file in files]})
-        if not json:
-            say(f"\n{page.title}  ({time.perf_counter() - begun:.0f} s)")
-            for claim in page.claims:
-                say(f"- {claim.says}: {claim.verdict.upper()}; {claim.by}")
-            say(f"Page: {files[0]}")
+            command = f"lingape reproduce {wanted} --repeats {repeats}{given}"
+            files = page.write(Path(out), command)
+            pages.append(page.to_dict() | {"files": [str(file) for file in files]})
+            if not json:
+                say(f"\n{page.title}  ({time.perf_counter() - begun:.0f} s)")
+                for claim in page.claims:
+                    say(f"- {claim.says}: {claim.verdict.upper()}; {claim.by}")
+                say(f"Page: {files[0]}")
     if json:
         click.echo(jsonlib.dumps(pages, indent=2))
 
 
 def _made_up(folder: Path) -> Path:
     """Write a log in R6A's format, with made-up visits."""
-    from ..paper.r6a import write_synthetic_r6a
+    from ..datasets.r6a import write_synthetic_r6a
 
     folder.mkdir(exist_ok=True)
     path = folder / "synthetic-r6a.gz"

@@ -1,25 +1,61 @@
 """What commands print: text that is safe for a terminal, and progress."""
 
 import json
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
 
+from ..kernels import ANNOUNCE_IN
 from ..printable import printable
 
 LAYOUT = "\n\t"  # for our own layout; names in it are escaped first
 
-STARTING = "starting (the first runs compile, which may take minutes)"
+WITHOUT_NUMBA = (
+    "Simulating without numba: pip install 'lingape[sim]' makes it hundreds of times faster."
+)
 
 
 def say(what: Any, *, err: bool = False) -> None:
     """Print text without control characters, or data as JSON."""
     text = printable(what, keep=LAYOUT) if isinstance(what, str) else json.dumps(what, indent=1)
     click.echo(text, err=err)
+
+
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Say on standard error why a simulation is slow: numba is missing, or it is compiling.
+
+    Compilation is announced once, also if worker processes compile; at the end comes how long it
+    took.
+    """
+    if find_spec("numba") is None:
+        say(WITHOUT_NUMBA, err=True)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+        except OSError:  # nothing is writable; compiling.py warns instead
+            yield
+            return
+        times = Path(folder, "times")  # of compiling: when it began and ended
+        os.environ[ANNOUNCE_IN] = str(times)
+        try:
+            yield
+        finally:
+            del os.environ[ANNOUNCE_IN]
+        if times.exists():
+            took, last = 0.0, 0.0
+            lines = times.read_text().splitlines()
+            for begun, ended in sorted(tuple(map(float, line.split())) for line in lines):
+                took, last = took + max(0.0, ended - max(begun, last)), max(ended, last)
+            say(f"Compiling took {took:.1f} s.", err=True)
 
 
 @contextmanager

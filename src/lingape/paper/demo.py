@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..bounds import Mixture
 from ..environments import soare
 from ..explorers import Explorer, LinGapE
-from ..runs import Progress, Result, run
+from ..runs import Result, run
 from .reported import TABLE_1
 from .settings import BOUND, paper_lingape, synthetic_problem
 
@@ -28,8 +28,13 @@ def demo_runs() -> list[DemoRun]:
     ]
 
 
-def play_demo(entry: DemoRun, *, seed: int, progress: Progress | None = None) -> Result:
-    """Run one explorer of the demonstration."""
+def play_demo(entry: DemoRun, *, seed: int, tell: Callable[[str], None] | None = None) -> Result:
+    """Run one explorer of the demonstration, and tell how far it has come."""
+
+    def progress(explorer: Explorer, pulls: int) -> None:
+        if tell is not None:
+            tell(progress_line(explorer, pulls))
+
     return run(entry.explorer, soare(DIMENSION, ANGLE).gaussian(), seed=seed, progress=progress)
 
 
@@ -61,16 +66,3 @@ def progress_line(explorer: Explorer, pulls: int) -> str:
         f"{pulls:>9,} pulls  {name(contest.leader)} leads {name(contest.rival)}, "
         f"B(t) = {contest.margin:+.2e}"
     )
-
-
-def printed_progress(write: Callable[[str], None]) -> Progress:
-    """Return a progress display of plain lines, less often as the run gets longer."""
-    last = 0
-
-    def show(explorer: Explorer, pulls: int) -> None:
-        nonlocal last
-        if explorer.done or pulls >= 4 * last:
-            write(progress_line(explorer, pulls))
-            last = pulls
-
-    return show

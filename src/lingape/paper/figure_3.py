@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import FloatArray
 from ..bounds import Mixture
+from ..datasets.movielens import load_movielens
+from ..datasets.r6a import load_r6a
 from ..environments import Instance
 from ..explorers import LinGapE, XYStatic
 from ..problem import Problem
 from ..study import Row, Study
 from . import settings
-from .movielens import load_movielens
 from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
-from .r6a import load_r6a
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

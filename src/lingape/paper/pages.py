@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..markdown import markdown_table
 from ..provenance import stamp
 from ..study import Pace, Row, Study
 
@@ -72,8 +73,7 @@ class Page:
     def markdown(self, command: str) -> str:
         """Return the page as Markdown."""
         lines = [f"# {self.title}", "", self.about, "", f"![{self.title}]({self.name}.png)", ""]
-        lines += markdown_table(self.table)
-        lines += ["", "## What the paper says of it", ""]
+        lines += [markdown_table(self.table, "lr"), "", "## What the paper says of it", ""]
         for claim in self.claims:
             lines.append(f"- {claim.says} — **{claim.verdict}**: {claim.by}")
         if self.notes:
@@ -106,13 +106,6 @@ class Page:
             "claims": [vars(claim) for claim in self.claims],
             "notes": self.notes,
         }
-
-
-def markdown_table(table: list[list[str]]) -> list[str]:
-    """Return the lines of a Markdown table; all columns but the first are numbers."""
-    heading, *body = table
-    marks = ["---", *["---:"] * (len(heading) - 1)]
-    return ["| " + " | ".join(cells) + " |" for cells in (heading, marks, *body)]
 
 
 def as_csv(rows: Iterable[Row], **columns: Callable[[Row], Any]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 from ..complexity import characteristic_time
 from ..environments import Instance
 from ..errors import DesignFailed, InvalidArgument, MissingExtra
+from ..markdown import markdown_table
 from ..printable import printable
 from ..rates import clopper_pearson
 from .rows import Row
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import polars
 
     from .study import Study
+
+SUMMARY_HEADS = ("mean pulls", "± s.e.", "× lower bound")  # heads of columns
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,16 @@ class Cell:
     error_high: float
     lower_bound: float | None  # no algorithm needs fewer on average; Gaussian noise, ε = 0
     ratio: float | None  # mean / lower_bound
+
+    def as_cells(self) -> list[str]:
+        """Return the cells of a table under SUMMARY_HEADS and, last, the errors."""
+        least = "≥ " if self.unfinished else ""
+        return [
+            f"{least}{self.mean:,.0f}",
+            "" if self.standard_error is None else f"{self.standard_error:,.0f}",
+            "" if self.ratio is None else f"{least}{self.ratio:.2f}",
+            f"{self.errors} ({self.error_low:.1%} – {self.error_high:.1%})",
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,24 +111,18 @@ class Results:
 
     def table(self) -> str:
         """Return the summary as a Markdown table."""
-        lines = [
-            "| explorer | instance | runs | mean pulls | ± s.e. | × lower bound | errors (95 %) |",
-            "|---|---|---:|---:|---:|---:|---|",
+        cells = self.summary()
+        heading = ["explorer", "instance", "runs", *SUMMARY_HEADS, "errors (95 %)"]
+        rows = [
+            [printable(cell.explorer), printable(cell.instance), str(cell.runs), *cell.as_cells()]
+            for cell in cells
         ]
-        for cell in self.summary():
-            mean = f"{'≥ ' if cell.unfinished else ''}{cell.mean:,.0f}"
-            error = "" if cell.standard_error is None else f"{cell.standard_error:,.0f}"
-            ratio = (
-                "" if cell.ratio is None else f"{'≥ ' if cell.unfinished else ''}{cell.ratio:.2f}"
-            )
-            rate = f"{cell.errors} ({cell.error_low:.1%} – {cell.error_high:.1%})"
-            names = f"{printable(cell.explorer)} | {printable(cell.instance)}"
-            lines.append(f"| {names} | {cell.runs} | {mean} | {error} | {ratio} | {rate} |")
-        cut = sum(cell.unfinished for cell in self.summary())
-        if cut:
-            runs = "1 run was" if cut == 1 else f"{cut} runs were"
-            lines += ["", f"{runs} stopped at {self.study.max_pulls:,} pulls (≥)."]
-        return "\n".join(lines)
+        table = markdown_table([heading, *rows], "llrrrrl")
+        cut = sum(cell.unfinished for cell in cells)
+        if not cut:
+            return table
+        runs = "1 run was" if cut == 1 else f"{cut} runs were"
+        return f"{table}\n\n{runs} stopped at {self.study.max_pulls:,} pulls (≥)."
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the rows as a pandas table."""

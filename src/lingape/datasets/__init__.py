@@ -1,0 +1,1 @@
+"""Bandit instances from real data: the reader of each data set, and what they share."""
