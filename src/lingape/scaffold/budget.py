@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,11 +29,8 @@ from ..least_squares import SPANNING
 from ..openings import Spanning
 from ..problem import LARGEST, Problem, as_float
 from ..stopping import Moment, Surest
-from .by_contests import ContestExplorer
+from .by_contests import CompiledContests, ContestExplorer
 from .conversation import Conversation, adaptive_only
-
-if TYPE_CHECKING:
-    from ..lanes.compiled import ContestLane
 
 
 @dataclass(frozen=True)
@@ -202,7 +199,7 @@ class BudgetContestExplorer(BudgetExplorer, ContestExplorer):
             self._contest = self.parts.contests.closest(self.estimate, {})
         super()._finish_if_spent()
 
-    def adopt(self, lane: "ContestLane") -> None:
+    def adopt(self, lane: CompiledContests) -> None:
         """Take over what a compiled run was paid, as if it had been told."""
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(self.parts.pull, self.parts.stopping)

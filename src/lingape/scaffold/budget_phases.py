@@ -10,7 +10,7 @@ its reward counts too.
 """
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER, first_max
 from .budget import BudgetExplorer
-
-if TYPE_CHECKING:
-    from ..lanes.phases import PhaseLane
 
 # Proportions this close to optimal will do: they become whole pulls anyway.
 TOLERANCE = 0.01
@@ -151,7 +148,7 @@ class PhasedBudgetExplorer(BudgetExplorer):
         self._begin(history[-1])
         self.before, self._before_sums = before, sums
 
-    def adopt(self, lane: "PhaseLane") -> None:
+    def adopt(self, lane: Any) -> None:
         """Take over what a compiled run was paid, as if it had been told."""
         self.__dict__.update(lane.explorer.__dict__)
 

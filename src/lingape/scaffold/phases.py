@@ -9,7 +9,7 @@ on what they are.
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ..least_squares import LeastSquares
 from ..plans import OneByOne, Proportions, Quotas
 from ..problem import Problem
 from .conversation import Conversation
-
-if TYPE_CHECKING:
-    from ..lanes.phases import PhaseLane
 
 
 class PhasedExplorer(Conversation):
@@ -144,7 +141,7 @@ class PhasedExplorer(Conversation):
         if (self.estimate.counts > self.told).any():
             raise ValueError("a phase cannot have more pulls than the run")
 
-    def adopt(self, lane: "PhaseLane") -> None:
+    def adopt(self, lane: Any) -> None:
         """Take over what a compiled run was paid, as if it had been told."""
         self.__dict__.update(lane.explorer.__dict__)
 
