@@ -186,7 +186,7 @@ def test_whoever_else_answers_is_told_of(answer):
         try:
             with (
                 Client(f"http://127.0.0.1:{place[1]}", retries=1) as client,
-                pytest.raises(LingapeError, match="Look at its URL"),
+                pytest.raises(LingapeError, match="Check its URL"),
             ):
                 client.experiment("ads").events()
         finally:
@@ -299,7 +299,7 @@ def test_a_server_that_hung_up_is_called_again(server):
                 proxy.tricks = ["hang up"]
                 with pytest.raises(StorageFailed, match="does not answer like"):
                     client.experiments()
-                (idle,) = client._idle
+                (idle,) = filter(None, client._transport._idle.queue)
                 assert idle.sock is not None
                 assert select.select([idle.sock], [], [], 30)[0]  # its end has come
             assert client.health()["status"] == "ok"
@@ -442,7 +442,7 @@ def test_a_conflict_says_which_setting_differs(client, name):
 
 def test_a_server_without_tls_is_not_one_to_try_later(server):
     url = server.url.replace("http://", "https://")
-    with Client(url) as client, pytest.raises(InvalidArgument, match=r"not speak https\. Try"):
+    with Client(url) as client, pytest.raises(InvalidArgument, match=r"not use https\. Try"):
         client.experiments()
 
 

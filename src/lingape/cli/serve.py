@@ -100,7 +100,7 @@ def serve(
 
 def _welcome(url: str, service: "Service") -> str:
     """Return what somebody who has just started it needs to know."""
-    from ..live.serving import loopback
+    from ..live.addresses import loopback
 
     if service.write_token is None:
         access = "No token is set: whoever is on this machine may look and change."

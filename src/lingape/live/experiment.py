@@ -45,11 +45,11 @@ from .history import History, Point, checked_points
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
-from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked
+from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turn import Request, Turn
-from .verification import Verification, export_line, read_export, verify
+from .verification import Verification, export_line, read_export, verify, write_export
 
 EVERY = 500  # events between snapshots
 FAR = 16  # events that take about as long to replay as a snapshot does to read
@@ -335,26 +335,18 @@ class Experiment:
     def history(self, points: int = 300) -> list[Point]:
         """Return how B(t) fell, in at most so many points; it replays the whole log."""
         checked_points(points)
-        with self._store.view(self.name) as view:
-            entries = list(read_linked(view))
-        self._store.sync()
         history = History()
-        history.follow([entries])
+        history.follow(read_pages(self._store, self.name))
         return history.points(points)
 
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        lines = self.export_lines()
-        with open(path, "x", encoding="ascii") as file:
-            file.writelines(lines)
-        return len(lines)
+        return write_export(path, self.export_lines())
 
-    def export_lines(self) -> list[str]:
-        """Return the lines of an export."""
-        with self._store.view(self.name) as view:
-            entries = list(read_linked(view))
-        self._store.sync()
-        return [export_line(entry) for entry in entries]
+    def export_lines(self) -> Iterator[str]:
+        """Yield the lines of an export, reading the log page by page."""
+        for page in read_pages(self._store, self.name):
+            yield from map(export_line, page)
 
     @classmethod
     def from_export(cls, path: str | Path, url: str) -> Self:

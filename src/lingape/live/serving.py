@@ -1,6 +1,5 @@
 """Running the service: an address, one process or several, and an orderly end."""
 
-import ipaddress
 import multiprocessing
 import os
 import signal
@@ -15,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument, MissingExtra, in_words
+from .addresses import host_in_url, loopback
 from .store import open_store
 
 if TYPE_CHECKING:
@@ -35,27 +35,6 @@ class Service:
     read_token: str | None = field(default=None, repr=False)
     write_token: str | None = field(default=None, repr=False)
     limits: "Limits | None" = None  # how much it takes on, if not what is usual
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def host_in_url(host: str) -> str:
-    """Return an address as URLs have it.
-
-    >>> host_in_url("127.0.0.1"), host_in_url("::1")
-    ('127.0.0.1', '[::1]')
-    """
-    return f"[{host}]" if ":" in host else host
 
 
 def serve(service: Service, *, ready: Callable[[str], None]) -> None:
