@@ -382,7 +382,7 @@ def test_the_shell_finds_tokens(url, tmp_path, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     with Outpost(url, environment=tokens) as server:
         new = ("new", server.url, "ads", tmp_path / "arms.csv", "--binary")
-        assert "wants a token" in call(*new).output
+        assert "requires a token" in call(*new).output
         monkeypatch.setenv("LINGAPE_READ_TOKEN", "look-only")
         assert "for reading" in call(*new).output
         monkeypatch.setenv("LINGAPE_WRITE_TOKEN", "all-of-it")

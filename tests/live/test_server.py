@@ -21,9 +21,21 @@ from tamper import change as tamper
 import lingape
 from lingape.cli import main
 from lingape.errors import InvalidArgument, StorageFailed
-from lingape.live import Experiment, Status, read_export, verify
-from lingape.live.server import Limits, answers, create_app
-from lingape.live.server.shelf import Shelf
+from lingape.live import (
+    ArmFit,
+    Experiment,
+    LogCertificate,
+    ModelCheck,
+    Point,
+    Standing,
+    Status,
+    Summary,
+    read_export,
+    verify,
+)
+from lingape.live.server import Limits, create_app
+from lingape.live.server.schemas import answer_model
+from lingape.live.server.shelf import HistoryPage, Shelf
 from lingape.live.server.watch import Watch
 from lingape.live.serving import Service, serve
 
@@ -123,22 +135,23 @@ def test_creating_again(calls):
 
 
 def test_the_document_says_what_is_sent(calls):
-    """Answers are made by to_dict and described by models: field by field the same."""
+    """Answers are made by to_dict and described by classes: field by field the same."""
     settle(calls)
     post(calls, "void", {"ticket": "x"}, 404)
     now, line = get(calls), calls.get("/api/experiments").json()["experiments"][0]
-    for data, model in (
-        (line, answers.Summary),
-        (now, answers.Status),
-        (now["certificate"], answers.Certificate),
-        (now["check"], answers.Check),
-        (now["check"]["arms"][0], answers.ArmFit),
-        (now["standings"][0], answers.Standing),
-        (get(calls, "/history"), answers.History),
-        (get(calls, "/history")["points"][0], answers.Point),
+    for data, kind in (
+        (line, Summary),
+        (now, Status),
+        (now["certificate"], LogCertificate),
+        (now["check"], ModelCheck),
+        (now["check"]["arms"][0], ArmFit),
+        (now["standings"][0], Standing),
+        (get(calls, "/history"), HistoryPage),
+        (get(calls, "/history")["points"][0], Point),
     ):
+        model = answer_model(kind)
         assert set(data) == set(model.model_fields)
-        model.model_validate(data, strict=True)
+        model.model_validate_json(json.dumps(data), strict=True)
 
 
 def test_tickets_become_overdue_without_an_event(url):

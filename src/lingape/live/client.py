@@ -108,7 +108,13 @@ class Client:
     def create(
         self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
     ) -> "RemoteExperiment":
-        """Begin an experiment; if it exists with the same settings, go on with it."""
+        """Begin an experiment; if it exists with the same settings, go on with it.
+
+        name: 1 to 100 letters, digits, dots, dashes and underscores.
+        explorer: which algorithm chooses arms, with settings if needed, such as
+            "lingape(bound=self-normalized)".
+        seed: of explorers that draw random numbers.
+        """
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),

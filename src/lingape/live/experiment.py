@@ -56,6 +56,7 @@ FAR = 16  # events that take about as long to replay as a snapshot does to read
 OFTEN = 8  # events between snapshots where many processes share an experiment
 SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 MOST = 1_000  # tickets in one ask
+VERBS = ("ask", "tell", "void", "add")  # methods that record something, also over HTTP
 T = TypeVar("T")
 CUT = (
     "Recording was interrupted. It may be recorded or not. Do the same again: what is there "
@@ -182,8 +183,10 @@ class Experiment:
     ) -> list[Ticket]:
         """Return `n` arms to pull, each with the ticket under which to tell its reward.
 
+        Once the question is answered, this is an ExplorationOver (409 over HTTP).
         Arms that are asked for and not told yet count when choosing, so that workers side by side
         get different arms where that helps.
+        n: how many arms.
         worker: who asks, for the log.
         ttl: for how long to count on the rewards, in seconds, as a timedelta or as "90s", "30m",
             "6h", "2d"; None for no deadline. A reward told later is as welcome.
@@ -224,9 +227,9 @@ class Experiment:
     def tell(self, ticket: str | Ticket, reward: float) -> Progress:
         """Record the reward of a ticket; return how many there are, and whether that settles it.
 
-        ticket: what ask() returned, or its id.
         Telling the same again changes nothing; telling another reward is a Conflict, and so is
         telling that of a voided ticket. A ticket past its deadline may be told.
+        ticket: what ask() returned, or its id.
         """
         id, value = id_of(ticket), checked_reward(reward)
 
@@ -253,9 +256,10 @@ class Experiment:
     def void(self, ticket: str | Ticket, reason: str) -> Progress:
         """Record that a ticket will have no reward; voiding again changes nothing.
 
-        ticket: what ask() returned, or its id.
         That must not depend on the reward: where a trial can go wrong because of the arm, tell its
         worst value instead.
+        ticket: what ask() returned, or its id.
+        reason: why, such as "node lost"; it must not depend on the reward.
         """
         id, why = id_of(ticket), checked_text("reason", reason)
         if not why:
@@ -278,6 +282,7 @@ class Experiment:
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for: history, or a trial somebody made unasked.
 
+        arm: the arm's number.
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
         value, key = checked_reward(reward), checked_text("key", key)

@@ -179,10 +179,11 @@ def read_pages(
         with store.view(name) as view:
             page = list(read_linked(view, after, limit))
         store.sync()  # a power cut cannot take back what others are shown
-        if not page:
+        if page:
+            yield page
+        if len(page) < limit:
             return
-        yield page
-        after = page[-1].seq
+        after += limit
 
 
 WAY_OUT = "Restore a copy; `lingape live verify` says whether it is whole."

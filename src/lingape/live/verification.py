@@ -126,8 +126,9 @@ def write_export(path: str | Path, lines: Iterable[str]) -> int:
     count = 0
     with open(path, "x", encoding="ascii") as file:
         try:
-            for count, line in enumerate(lines, start=1):
+            for line in lines:
                 file.write(line)
+                count += 1
         except BaseException:
             Path(path).unlink()
             raise

@@ -1,4 +1,4 @@
-"""What went wrong, as a status and a sentence."""
+"""Errors as answers: a status, and a sentence that says what was wrong."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from ...errors import (
     NotFound,
     StorageFailed,
 )
-from .answers import as_json
+from .schemas import as_json
 
 
 def handle_failures(app: FastAPI, where: str) -> None:
-    """Make every failure a sentence.
+    """Answer every exception with a sentence.
 
     where: the database, for `sentence`.
     """
@@ -37,7 +37,7 @@ def handle_failures(app: FastAPI, where: str) -> None:
 
 
 def sentence(error: Exception, where: str) -> str:
-    """Return what an exception says, without where the database is: that is nobody's business."""
+    """Return an exception's message without the address of the database: clients need no such."""
     return str(error).replace(where, "the database")
 
 
@@ -50,7 +50,7 @@ def _status(error: Exception) -> int:
         case StorageFailed():
             return 503
         case InvalidState():
-            return 500  # doing the same again will not help
+            return 500  # repeating the request will not help
         case _:
             return 422
 
@@ -82,7 +82,7 @@ def _said(request: Request, error: HTTPException) -> str:
         case 404, "Not Found":
             return f"There is nothing at {path}. /openapi.json lists what there is."
         case 405, "Method Not Allowed":
-            return f"{request.method} does not go with {path}. /openapi.json lists what does."
+            return f"{request.method} is not allowed at {path}. /openapi.json lists what is."
         case 400, "There was an error parsing the body":
             return "The body must be JSON in UTF-8, with no huge numbers or deep nesting."
     return str(error.detail)
