@@ -18,17 +18,10 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError, ProtocolError, ProxySchemeUnknown
+from urllib3.exceptions import HTTPError, ProtocolError
 
 from .. import errors
-from ..errors import (
-    Conflict,
-    InvalidArgument,
-    LingapeError,
-    NotFound,
-    StorageFailed,
-    in_words,
-)
+from ..errors import InvalidArgument, LingapeError, StorageFailed, in_words
 from .addresses import proxy_for
 from .forks import after_fork
 
@@ -53,10 +46,7 @@ class Transport:
         self._headers = {"Accept": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
-        settings: dict[str, Any] = {
-            "maxsize": KEPT,
-            "timeout": urllib3.Timeout(connect=timeout, read=timeout),
-        }
+        settings: dict[str, Any] = {"maxsize": KEPT, "timeout": timeout}
         if server.scheme == "https":
             settings["ssl_context"] = ssl.create_default_context()
         proxy = proxy_for(server)
@@ -170,7 +160,7 @@ class Transport:
         if isinstance(known, type) and issubclass(known, LingapeError):
             return known(sentence)
         if status in (404, 409):
-            return (NotFound if status == 404 else Conflict)(sentence)
+            return (errors.NotFound if status == 404 else errors.Conflict)(sentence)
         return InvalidArgument(sentence) if status < 500 else StorageFailed(sentence)
 
 
@@ -183,10 +173,10 @@ def _manager(proxy: str | None, settings: dict[str, Any]) -> urllib3.PoolManager
         headers = urllib3.make_headers(proxy_basic_auth=login)
     try:
         return urllib3.ProxyManager(proxy, proxy_headers=headers, **settings)
-    except (ProxySchemeUnknown, HTTPError) as reason:
+    except HTTPError as reason:
         raise InvalidArgument(
             "A proxy is given in the environment as http://HOST:PORT or https://HOST:PORT; "
-            f"got {proxy!r}. Change it, or add the server to no_proxy."
+            f"got {parts.scheme}://. Change it, or add the server to no_proxy."
         ) from reason
 
 

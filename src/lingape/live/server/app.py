@@ -1,4 +1,4 @@
-"""The service as an ASGI app: its routes, its page, and how they are put together."""
+"""The service as an ASGI app: its routes, how errors are answered, and the page."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -7,40 +7,26 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from fastapi import FastAPI, HTTPException
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
-from ... import __version__
+from ... import __version__, errors
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
 from ..experiment import VERBS, Experiment
 from ..replay import LogCertificate
-from ..standing import Status, Unreadable
+from ..standing import Status, Summary, Unreadable
 from ..tickets import Ticket
 from ..verification import export_line
-from .failures import handle_failures, sentence
+from . import schemas
 from .gate import Gate, Limits, check_tokens
-from .schemas import (
-    After,
-    CreateBody,
-    EventPage,
-    Health,
-    Key,
-    Limit,
-    Listing,
-    Name,
-    Points,
-    Tickets,
-    answers,
-    as_json,
-    body_model,
-    streams,
-    summary,
-)
+from .schemas import After, CreateBody, Key, Limit, Name, Points, answers, as_json, envelope
 from .shelf import HistoryPage, Shelf
 from .watch import Watch
 
@@ -48,6 +34,16 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGE = Path(__file__).parents[1] / "dashboard"
 ALL = "/api/experiments"
 ONE = "/api/experiments/{name}"
+HEALTH = envelope("Health", status=str, version=str)
+LISTING = envelope("Listing", experiments=list[Summary], unreadable=list[Unreadable])
+TICKETS = envelope("Tickets", tickets=list[Ticket])
+EVENTS = envelope("Events", events=list[dict[str, Any]])
+STATUSES = (
+    (errors.NotFound, 404),
+    ((errors.Conflict, errors.ExplorationOver), 409),
+    (StorageFailed, 503),
+    (errors.InvalidState, 500),  # repeating the request will not help
+)  # and 422 for other errors
 
 
 def create_app(
@@ -87,7 +83,7 @@ def create_app(
     )
     Routes(shelf, Watch(shelf.summary, closing), limits).add_to(app)
     _add_page(app)
-    handle_failures(app, shelf.where)
+    _answer_errors(app, shelf.where)
     _describe(app, secured=write_token is not None)
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
     app.add_middleware(
@@ -110,26 +106,26 @@ class Routes:
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes to an app."""
-        app.get("/api/health", **answers(Health))(self.health)
-        app.get(ALL, **answers(Listing))(self.experiments)
+        app.get("/api/health", **answers(HEALTH))(self.health)
+        app.get(ALL, **answers(LISTING))(self.experiments)
         app.post(ALL, **answers(Status, 201))(self.create)
         app.get(ONE, **answers(Status))(self.status)
         app.get(f"{ONE}/certificate", **answers(LogCertificate))(self.certificate)
         for verb in VERBS:
             method = getattr(Experiment, verb)
             made = get_type_hints(method)["return"]
-            made = Tickets if made == list[Ticket] else made
-            app.post(f"{ONE}/{verb}", name=verb, description=summary(method), **answers(made))(
-                self._recording(verb)
-            )
+            made = TICKETS if made == list[Ticket] else made
+            app.post(
+                f"{ONE}/{verb}", name=verb, description=schemas.summary(method), **answers(made)
+            )(self._recording(verb))
         app.get(f"{ONE}/history", **answers(HistoryPage))(self.history)
-        app.get(f"{ONE}/events", **answers(EventPage))(self.events)
-        app.get(f"{ONE}/export", **streams("application/jsonl"))(self.export)
-        app.get(f"{ONE}/stream", **streams("text/event-stream"))(self.stream)
+        app.get(f"{ONE}/events", **answers(EVENTS))(self.events)
+        app.get(f"{ONE}/export", **schemas.streams("application/jsonl"))(self.export)
+        app.get(f"{ONE}/stream", **schemas.streams("text/event-stream"))(self.stream)
 
     def _recording(self, verb: str) -> Callable[..., Response]:
         """Return the route that calls a method of the experiment with what is in the body."""
-        body_type: Any = body_model(getattr(Experiment, verb))
+        body_type: Any = schemas.body_model(getattr(Experiment, verb))
 
         def record(name: Name, body: body_type, idempotency_key: Key = None) -> Response:
             arguments = dict(body)
@@ -147,7 +143,7 @@ class Routes:
                 arguments["key"] = idempotency_key
             with self._shelf.use(name) as experiment:
                 found = getattr(experiment, verb)(**arguments)
-            return as_json(Tickets(found) if isinstance(found, list) else found)
+            return as_json({"tickets": found} if isinstance(found, list) else found)
 
         return record
 
@@ -164,8 +160,8 @@ class Routes:
             except StorageFailed:
                 raise
             except LingapeError as reason:  # also if damage made the name invalid
-                unreadable.append(Unreadable(name, sentence(reason, self._shelf.where)))
-        return as_json(Listing(lines, unreadable))
+                unreadable.append(Unreadable(name, _sentence(reason, self._shelf.where)))
+        return as_json({"experiments": lines, "unreadable": unreadable})
 
     def create(self, body: CreateBody) -> Response:
         """Begin an experiment; if it exists with the same settings, nothing happens."""
@@ -237,6 +233,68 @@ class Routes:
                         yield f"id: {now.event}\nevent: status\ndata: {data}\n\n".encode()
 
         return StreamingResponse(moves(), media_type="text/event-stream")
+
+
+def _answer_errors(app: FastAPI, where: str) -> None:
+    """Answer every exception with a sentence, which calls `where` just "the database"."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 422)
+        headers = {"retry-after": "1"} if status == 503 else None
+        data = {"error": _sentence(error, where), "kind": type(error).__name__}
+        return as_json(data, status, headers)
+
+    app.add_exception_handler(LingapeError, refused)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _other)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def _sentence(error: Exception, where: str) -> str:
+    """Return an exception's message without the address of the database, which stays private."""
+    return str(error).replace(where, "the database")
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        said = f"The body must be JSON; {first['ctx']['error']} at {first['loc'][-1]}."
+        return as_json({"error": said, "kind": "InvalidArgument"}, 400)
+    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    got = "" if first["type"] == "missing" else f"; got {_glimpse(first.get('input'))}"
+    said = f"{place}: {first['msg']}{got}. /openapi.json says what fits."
+    return as_json({"error": said, "kind": "InvalidArgument"}, 422)
+
+
+async def _other(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405 and request.url.path == "/api/experiments":
+        headers["allow"] = "GET, POST"  # two routes; Starlette names the first
+    return as_json({"error": _said(request, error)}, error.status_code, headers)
+
+
+def _said(request: Request, error: HTTPException) -> str:
+    """Return a sentence, also where the framework has only a word or two."""
+    path = _glimpse(request.url.path)
+    match error.status_code, error.detail:
+        case 404, "Not Found":
+            return f"There is nothing at {path}. /openapi.json lists what there is."
+        case 405, "Method Not Allowed":
+            return f"{request.method} is not allowed at {path}. /openapi.json lists what is."
+        case 400, "There was an error parsing the body":
+            return "The body must be JSON in UTF-8, with no huge numbers or deep nesting."
+    return str(error.detail)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    return as_json({"error": "The server has a bug; its log says which. Please report it."}, 500)
+
+
+def _glimpse(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _add_page(app: FastAPI) -> None:

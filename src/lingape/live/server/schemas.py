@@ -9,20 +9,14 @@ import inspect
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from fastapi import Header, Path, Query
 from fastapi.responses import Response, StreamingResponse
-from pydantic import (
-    BaseModel,
-    Field,
-    PlainValidator,
-    WithJsonSchema,
-    create_model,
-)
+from pydantic import BaseModel, Field, PlainValidator, WithJsonSchema, create_model
 
 from ...arrays import FloatArray
 from ...problem import LARGEST, Problem
@@ -30,9 +24,7 @@ from ..client import Client
 from ..experiment import MOST
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
-from ..standing import Summary, Unreadable
 from ..texts import LONGEST, NAME
-from ..tickets import Ticket
 
 WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exactly
 DESCRIBED = re.compile(r"^(\w+): (.*(?:\n    .*)*)", re.MULTILINE)  # a parameter, in a docstring
@@ -55,7 +47,6 @@ def _descriptions(thing: Any) -> dict[str, str]:
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[
     str, Path(pattern=f"^{NAME.pattern}$", description="The experiment.", examples=["ads"])
 ]
@@ -96,21 +87,15 @@ PARAMETERS: dict[str, Any] = {
         WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
     ],
     "names": list[Text] | None,
-    "noise_scale": Number,
-    "norm_bound": Number | None,
-    "epsilon": Number,
-    "delta": Number,
-    "pullable": list[int] | None,
-    "answers": list[int] | None,
     "name": Annotated[str, Field(pattern=f"^{NAME.pattern}$")],
     "explorer": Text,
     "seed": Annotated[int, Field(ge=0, le=WHOLE)],
     "n": Annotated[int, Field(ge=1, le=MOST)],
     "worker": Text | None,
-    "ttl": Annotated[Text | Number | None, Field(examples=["6h"])],
+    "ttl": Annotated[Text | float | None, Field(examples=["6h"])],
     "key": Text | None,
     "ticket": Annotated[Text, Field(examples=["2-0-k3wzq5ab"])],
-    "reward": Annotated[float, Field(allow_inf_nan=False, ge=-LARGEST, le=LARGEST)],
+    "reward": Annotated[float, Field(ge=-LARGEST, le=LARGEST)],
     "reason": Annotated[Text, Field(min_length=1)],
     "arm": Annotated[int, Field(ge=0, examples=[0])],
 }
@@ -121,17 +106,8 @@ DESCRIPTIONS = {  # where Python has more ways to say it than JSON
     "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
     "deadline.",
 }
-EXAMPLE: dict[str, Any] = {
-    "name": "ads",
-    "problem": {
-        "arms": [[1, 0], [0, 1], [0.7, 0.7]],
-        "names": ["red", "blue", "both"],
-        "noise_scale": 0.5,
-        "epsilon": 0.05,
-    },
-    "explorer": "lingape",
-    "seed": 0,
-}
+PROBLEM = {"arms": [[1, 0], [0, 1], [0.7, 0.7]], "names": ["red", "blue", "both"]}
+EXAMPLE = {"name": "ads", "problem": PROBLEM | {"noise_scale": 0.5, "epsilon": 0.05}}
 
 
 def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
@@ -142,29 +118,22 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
         if name != "self":
             missing = parameter.default is parameter.empty
             default = DEFAULTS.get(name, ...) if missing else parameter.default
-            hint = PARAMETERS.get(name) or get_type_hints(call)[name]
-            content[name] = (Annotated[hint, Field(description=said.get(name))], default)
-    config: Any = {"extra": "forbid", "strict": True} | settings
+            kind = PARAMETERS.get(name) or get_type_hints(call)[name]
+            content[name] = (Annotated[kind, Field(description=said.get(name))], default)
+    config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings
     title = f"{call.__name__.title()}Body"
     return create_model(title, __config__=config, __doc__=summary(call), **content)
 
 
-ProblemBody: Any = body_model(Problem)
-PARAMETERS["problem"] = ProblemBody
+PARAMETERS["problem"] = body_model(Problem)
 CreateBody: Any = body_model(Client.create, json_schema_extra={"examples": [EXAMPLE]})
 
 
-class Health(BaseModel):
-    """The server is there."""
-
-    status: str
-    version: str
-
-
-class EventPage(BaseModel):
-    """Events as in the log."""
-
-    events: list[dict[str, Any]]
+# Where `to_dict` adds to the fields, or changes them.
+DIFFERENT: dict[type, dict[str, Any]] = {
+    LogCertificate: {"gap_bound": float | None, "proven": bool},
+    ModelCheck: {"statement": str},
+}
 
 
 class Refusal(BaseModel):
@@ -174,48 +143,19 @@ class Refusal(BaseModel):
     kind: str | None = Field(None, description="The name of the exception.")
 
 
-@dataclass(frozen=True)
-class Listing:
-    """The experiments; those whose log is damaged are listed separately."""
-
-    experiments: list[Summary]
-    unreadable: list[Unreadable]
-
-
-@dataclass(frozen=True)
-class Tickets:
-    """Arms to pull."""
-
-    tickets: list[Ticket]
-
-
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Refusal} for status in ("4XX", "500", "503")
-}
-# Where `to_dict` adds to the fields, or changes them.
-DIFFERENT: dict[type, dict[str, Any]] = {
-    LogCertificate: {"gap_bound": float | None, "proven": bool},
-    ModelCheck: {"statement": str},
-}
+ERRORS: dict[int | str, Any] = dict.fromkeys(("4XX", "500", "503"), {"model": Refusal})
 
 
 def answers(kind: Any, status: int = 200) -> dict[str, Any]:
     """Return what FastAPI needs to know about a route that answers with such an object."""
-    return {
-        "status_code": status,
-        "response_model": None,
-        "responses": {status: {"model": _shown(kind)}, **ERRORS},
-    }
+    responses = {status: {"model": _shown(kind)}} | ERRORS
+    return {"status_code": status, "response_model": None, "responses": responses}
 
 
 def streams(media_type: str) -> dict[str, Any]:
     """Return what FastAPI needs to know about a route that sends text bit by bit."""
-    text = {"content": {media_type: {"schema": {"type": "string"}}}}
-    return {
-        "response_class": StreamingResponse,
-        "response_model": None,
-        "responses": {200: text, **ERRORS},
-    }
+    responses = {200: {"content": {media_type: {"schema": {"type": "string"}}}}} | ERRORS
+    return {"response_class": StreamingResponse, "response_model": None, "responses": responses}
 
 
 @cache
@@ -228,6 +168,11 @@ def answer_model(kind: type) -> type[BaseModel]:
         name: (_shown(hint), Field(description=said.get(name))) for name, hint in shown.items()
     }
     return create_model(kind.__name__, __doc__=summary(kind), **content)
+
+
+def envelope(title: str, **hints: Any) -> type[BaseModel]:
+    """Return the model of an object with these fields."""
+    return create_model(title, **{name: _shown(hint) for name, hint in hints.items()})
 
 
 def _shown(hint: Any) -> Any:
@@ -249,7 +194,7 @@ def _as_data(found: Any) -> Any:
     if hasattr(found, "to_dict"):
         return found.to_dict()
     if hasattr(found, "_asdict"):
-        return found._asdict()
-    if is_dataclass(found):
-        return {name: _as_data(value) for name, value in vars(found).items()}
+        return _as_data(found._asdict())
+    if isinstance(found, dict):
+        return {name: _as_data(value) for name, value in found.items()}
     return [_as_data(each) for each in found] if isinstance(found, list) else found

@@ -10,7 +10,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...errors import Conflict, InvalidState, NotFound
@@ -24,8 +23,7 @@ from ..store import Entry, Head, Store, open_store, read_pages
 PATIENCE = 1.0  # seconds of replaying for one request of a history
 
 
-@dataclass(frozen=True)
-class HistoryPage:
+class HistoryPage(NamedTuple):
     """How B(t) fell, as far as the log was read.
 
     event: the number of the last event read.
