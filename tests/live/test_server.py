@@ -27,6 +27,7 @@ from lingape.live import (
     LogCertificate,
     ModelCheck,
     Point,
+    Progress,
     Standing,
     Status,
     Summary,
@@ -154,6 +155,50 @@ def test_the_document_says_what_is_sent(calls):
         model.model_validate_json(json.dumps(data), strict=True)
 
 
+def test_the_document_describes_fields_and_parameters(calls):
+    """In the words of docstrings, as sentences, with null where Python has None."""
+    found = calls.get("/openapi.json").json()
+    schemas = found["components"]["schemas"]
+    summary = schemas["Summary"]["properties"]
+    assert summary["pulls"]["description"] == "Rewards, told and added."
+    assert summary["leader"]["description"].endswith("; null until arms can be compared.")
+    assert schemas["Status"]["properties"]["pulls"] == summary["pulls"]
+    assert schemas["Status"]["properties"]["check"] == {"$ref": "#/components/schemas/ModelCheck"}
+    assert "proven" in schemas["LogCertificate"]["required"]
+    ask, void = schemas["AskBody"]["properties"], schemas["VoidBody"]
+    assert {name: value["default"] for name, value in ask.items() if "default" in value} == {
+        "n": 1,
+        "ttl": "1d",
+    }
+    assert (ask["n"]["minimum"], ask["n"]["maximum"]) == (1, 1000)
+    assert ask["worker"]["description"] == "Who asks, for the log."
+    assert void["required"] == ["ticket"] and "description" in void["properties"]["reason"]
+    assert schemas["ProblemBody"]["required"] == ["arms"]
+    assert schemas["ProblemBody"]["properties"]["delta"]["default"] == 0.05
+    for path, operations in found["paths"].items():
+        for operation in operations.values():
+            assert operation["description"], path
+
+
+def test_a_method_is_all_that_a_new_verb_needs(url, monkeypatch):
+    def praise(self, arm: int, *, words: str = "well done") -> Progress:
+        """Praise an arm.
+
+        words: what to say.
+        """
+        return Progress(arm, words == "well done")
+
+    monkeypatch.setattr(Experiment, "praise", praise, raising=False)
+    monkeypatch.setattr("lingape.live.server.app.VERBS", ("ask", "praise"))
+    with serving(url) as client:
+        client.post("/api/experiments", json=NEW)
+        assert post(client, "praise", {"arm": 3}) == {"pulls": 3, "settled": True}
+        post(client, "praise", {"arm": 3, "words": 5}, 422)
+        assert client.post("/api/experiments/ads/praise", content=b"{}").status_code == 415
+        body = client.get("/openapi.json").json()["components"]["schemas"]["PraiseBody"]
+        assert body["properties"]["words"]["description"] == "What to say."
+
+
 def test_tickets_become_overdue_without_an_event(url):
     with serving(url) as client:
         client.post("/api/experiments", json=NEW)
@@ -178,6 +223,11 @@ def test_keys(calls):
     assert post(calls, "ask", {"n": 3, "key": "job 7"}, 409)
     assert post(calls, "ask", {"key": "a"}, 422, headers={"Idempotency-Key": "b"})
     assert len(get(calls, "/events")["events"]) == 2
+    for _ in range(2):
+        post(calls, "add", {"arm": 0, "reward": 1}, headers={"Idempotency-Key": "row 1"})
+    ticket = tickets["tickets"][0]["id"]
+    post(calls, "tell", {"ticket": ticket, "reward": 1}, headers={"Idempotency-Key": "any"})
+    assert len(get(calls, "/events")["events"]) == 4
 
 
 @pytest.mark.parametrize(
@@ -423,6 +473,12 @@ def test_forms_of_other_sites_are_refused(calls):
     for path in ("/api/experiments%0A", "/api/experiments/ads/ask%0A"):  # routes match these too
         assert calls.post(path, content=b"{}").status_code == 415
     assert calls.options("/api/experiments").status_code == 405  # no cross-origin permission
+    for path in ("/nowhere", "/api/experiments/ads/export", "/api/health"):  # nothing to post to
+        assert calls.post(path, content=b"{}").status_code in (404, 405)
+    posts = [path for path, does in calls.app.openapi()["paths"].items() if "post" in does]
+    assert len(posts) == 5
+    for path in posts:
+        assert calls.post(path.replace("{name}", "ads"), content=b"{}").status_code == 415
 
 
 def test_the_page_loads_nothing_from_elsewhere(calls):
@@ -727,8 +783,9 @@ def test_a_token_file_with_anything_in_it(url, tmp_path):
     assert refused.exit_code == 1 and "A token must have" in refused.output
 
 
-def test_importing_the_client_needs_no_server():
-    code = "import lingape, sys; lingape.Client; print({'fastapi', 'uvicorn'} & set(sys.modules))"
+def test_importing_the_client_is_light():
+    heavy = "{'fastapi', 'uvicorn', 'urllib3'}"
+    code = f"import lingape, sys; lingape.Client; print({heavy} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "set()"
 

@@ -111,6 +111,7 @@ class Transport:
                     self._headers if body is None else self._headers | JSON,
                     retries=False,
                     redirect=False,
+                    assert_same_host=False,  # that of a proxy is another
                     preload_content=not stream,
                 )
                 if response.status < 300:
