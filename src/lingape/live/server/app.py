@@ -116,7 +116,7 @@ class Routes:
             made = get_type_hints(method)["return"]
             made = TICKETS if made == list[Ticket] else made
             app.post(
-                f"{ONE}/{verb}", name=verb, description=schemas.summary(method), **answers(made)
+                f"{ONE}/{verb}", name=verb, description=schemas.purpose_of(method), **answers(made)
             )(self._recording(verb))
         app.get(f"{ONE}/history", **answers(HistoryPage))(self.history)
         app.get(f"{ONE}/events", **answers(EVENTS))(self.events)

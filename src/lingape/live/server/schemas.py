@@ -30,7 +30,7 @@ WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exac
 DESCRIBED = re.compile(r"^(\w+): (.*(?:\n    .*)*)", re.MULTILINE)  # a parameter, in a docstring
 
 
-def summary(thing: Any) -> str:
+def purpose_of(thing: Any) -> str:
     """Return what a docstring says before it comes to parameters and examples."""
     text = inspect.cleandoc(thing.__doc__ or "").partition("\n>>>")[0]
     return DESCRIBED.split(text)[0].strip()
@@ -122,7 +122,7 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
             content[name] = (Annotated[kind, Field(description=said.get(name))], default)
     config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings
     title = f"{call.__name__.title()}Body"
-    return create_model(title, __config__=config, __doc__=summary(call), **content)
+    return create_model(title, __config__=config, __doc__=purpose_of(call), **content)
 
 
 PARAMETERS["problem"] = body_model(Problem)
@@ -167,7 +167,7 @@ def answer_model(kind: type) -> type[BaseModel]:
     content: dict[str, Any] = {
         name: (_shown(hint), Field(description=said.get(name))) for name, hint in shown.items()
     }
-    return create_model(kind.__name__, __doc__=summary(kind), **content)
+    return create_model(kind.__name__, __doc__=purpose_of(kind), **content)
 
 
 def envelope(title: str, **hints: Any) -> type[BaseModel]:
