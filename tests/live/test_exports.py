@@ -6,9 +6,8 @@ import tracemalloc
 
 import pytest
 from crew import problem
-from outpost import Outpost
+from outpost import Flaky, Outpost
 from tamper import change
-from test_client import Flaky
 
 from lingape import Client
 from lingape.errors import InvalidState, StorageFailed

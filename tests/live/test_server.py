@@ -1,4 +1,4 @@
-"""What the service promises to those who speak HTTP."""
+"""What the service promises to HTTP clients."""
 
 import asyncio
 import http.client
@@ -276,7 +276,7 @@ def test_what_is_refused_leaves_no_trace(calls, path, body, code):
         (b'{"worker": "' + b"x" * 70_000 + b'"}', 413),
     ],
 )
-def test_bodies_that_are_no_requests(calls, body, code):
+def test_bodies_that_are_not_valid(calls, body, code):
     answer = calls.post(
         "/api/experiments/ads/ask", content=body, headers={"Content-Type": "application/json"}
     )
@@ -284,7 +284,7 @@ def test_bodies_that_are_no_requests(calls, body, code):
     assert code != 400 or "must be JSON" in answer.json()["error"]
 
 
-def test_what_is_not_there_comes_with_a_way_out(calls):
+def test_unknown_paths(calls):
     for answer in (calls.get("/nowhere"), calls.put("/api/health"), calls.get("/static/none")):
         assert answer.status_code in (404, 405)
         assert "/openapi.json lists" in answer.json()["error"]
@@ -322,7 +322,7 @@ def test_what_is_not_there_comes_with_a_way_out(calls):
         {"problem": PROBLEM | {"pullable": [10**30]}},
     ],
 )
-def test_experiments_that_cannot_be(url, change):
+def test_invalid_experiments(url, change):
     with serving(url, limits=Limits(arms=20, features=10)) as client:
         answer = sent(client, "/api/experiments", NEW | change)
         assert answer.status_code == 422 and answer.json()["error"]
@@ -419,7 +419,7 @@ def test_events(calls):
 
 
 @pytest.mark.parametrize("path", ["", "/certificate", "/history", "/events", "/export", "/stream"])
-def test_experiments_that_are_not_there(calls, path):
+def test_missing_experiments(calls, path):
     assert "no experiment" in calls.get(f"/api/experiments/none{path}").json()["error"]
     assert calls.get(f"/api/experiments/none{path}").status_code == 404
     assert calls.get(f"/api/experiments/a%20b{path}").status_code == 422
@@ -600,7 +600,7 @@ def stream(url, lines, name="ads"):
 def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
 
 
@@ -625,7 +625,7 @@ def test_a_server_streams_and_ends(url):
 
 @pytest.mark.parametrize("end", ["closing", "trouble"])
 def test_streams_share_their_looks(monkeypatch, end):
-    """However many follow an experiment, one looks at its log."""
+    """However many clients follow an experiment, its log is read once."""
     monkeypatch.setattr("lingape.live.server.watch.LOOK", 0.001)
     monkeypatch.setattr("lingape.live.server.watch.HEARTBEAT", 0.01)
     state = {"now": 1, "looks": 0, "looking": 0, "most": 0, "over": False}
@@ -687,7 +687,7 @@ def test_streams_end_when_clients_leave(url):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_request_under_way_is_finished(url, number):
-    """The signal comes between head and body of a request: that is answered, then all ends."""
+    """A signal between head and body of a request: it is answered, then the server stops."""
     body = b'{"arm": 0, "reward": 1.0}'
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
@@ -759,7 +759,7 @@ def test_other_addresses_need_a_token(url, tmp_path):
                 client.experiment("ads").ask()
 
 
-def test_every_address_of_this_machine_is_one_to_call(url):
+def test_other_loopback_addresses(url):
     with (
         Outpost(url, "--host", "127.0.0.2") as server,
         lingape.Client(server.url, retries=0) as client,
@@ -767,7 +767,7 @@ def test_every_address_of_this_machine_is_one_to_call(url):
         assert client.health()["status"] == "ok"
 
 
-def test_proxies_may_pass_on_the_name_by_which_they_were_called(url):
+def test_proxies_may_pass_on_any_host_name(url):
     with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
         headers = {"Host": "lab.example", "Authorization": "Bearer all-of-it"}
         place = http.client.HTTPConnection("127.0.0.1", server.port)
@@ -776,7 +776,7 @@ def test_proxies_may_pass_on_the_name_by_which_they_were_called(url):
         place.close()
 
 
-def test_a_token_file_with_anything_in_it(url, tmp_path):
+def test_a_token_file_that_is_not_text(url, tmp_path):
     (tmp_path / "token").write_bytes(b"\xff\xfe all of it")
     options = ["serve", "--db", url, "--write-token-file", str(tmp_path / "token")]
     refused = CliRunner().invoke(main, options)
@@ -805,8 +805,8 @@ def test_servers_share_postgresql(postgres_url):
         assert missing.status_code == 404 and "postgres" not in missing.text
 
 
-def test_what_a_large_experiment_takes_in_memory(url):
-    """Per number, as it comes in a few letters: what the server holds at most, and then keeps."""
+def test_memory_of_a_large_experiment(url):
+    """Per number in a request: the peak, and what is kept."""
     arms = [[(i * j) % 97 / 10 for j in range(1, 26)] for i in range(4_000)]
     body = NEW | {"problem": {"arms": arms}, "explorer": "lingape(start=spanning)"}
     text, numbers = json.dumps(body).encode(), 4_000 * 25
