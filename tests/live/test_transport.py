@@ -57,6 +57,12 @@ def answering(answer, context=None):
     """Give the address of a server that always answers the same, and what it is asked."""
     asked = []
 
+    def reply(caller):
+        with context.wrap_socket(caller, server_side=True) if context else caller as connection:
+            request = connection.recv(10_000)
+            connection.sendall(answer)
+            return request
+
     def serve():
         while True:
             caller, _ = listener.accept()
@@ -65,9 +71,7 @@ def answering(answer, context=None):
                     return
                 asked.append(b"")
                 with suppress(OSError):  # the client hung up
-                    with context.wrap_socket(caller, server_side=True) if context else caller as c:
-                        asked[-1] = c.recv(10_000)
-                        c.sendall(answer)
+                    asked[-1] = reply(caller)
 
     over = []
     with socket.create_server(("127.0.0.1", 0)) as listener:

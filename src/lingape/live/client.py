@@ -223,7 +223,8 @@ class RemoteExperiment:
         found: list[Event] = []
         while limit is None or len(found) < limit:
             count = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = self._get(f"/events?after={after}&limit={count}", _page)
+            query = f"after={after}&limit={count}"
+            page = self._get(f"/events?{query}", lambda data: list(data["events"]))
             found += [from_data(data, place=after + i) for i, data in enumerate(page, start=1)]
             after += len(page)
             if len(page) < count:
@@ -231,7 +232,7 @@ class RemoteExperiment:
         return found
 
     def history(self, points: int = 300) -> list[Point]:
-        """Return how B(t) fell, in at most so many points; the server replays the whole log."""
+        """Return how B(t) fell, in at most `points` points; the server replays the whole log."""
         path = f"/history?points={checked_points(points)}"
         while True:
             found, complete = self._get(path, _history)
@@ -332,10 +333,6 @@ def _tickets(data: Any) -> list[Ticket]:
 
 def _progress(data: Any) -> Progress:
     return Progress(data["pulls"], data["settled"])
-
-
-def _page(data: Any) -> list[Any]:
-    return list(data["events"])
 
 
 def _history(data: Any) -> tuple[list[Point], bool]:

@@ -44,12 +44,10 @@ class TimedConnection(H11Protocol):
 
     limits: ClassVar[Limits]
     most: ClassVar[int]
-    # Those that wait for their clients to send something, longest first.
+    # Those that wait for their clients to send something, longest first; and to read an answer.
     heads: ClassVar[dict["TimedConnection", None]]
     bodies: ClassVar[dict["TimedConnection", None]]
-    stalled: ClassVar[
-        dict["TimedConnection", None]
-    ]  # those whose clients do not read their answers
+    stalled: ClassVar[dict["TimedConnection", None]]
     _alarm: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 

@@ -236,10 +236,7 @@ async def _dropped(receive: Receive, message: Message, limit: int) -> None:
 async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
     await _dropped(receive, {"type": "http.request", "more_body": True}, limit)
     body = json.dumps({"error": sentence}).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     marked = _marked(send)

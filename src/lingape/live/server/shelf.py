@@ -1,8 +1,8 @@
 """The experiments that a server has open, shared by its threads.
 
 An Experiment may be used by several threads; it lets them in one by one. Added here is that each
-is opened once, that only so many are open at a time, and that one whose log turned out to be
-damaged or replaced is opened again for the next request.
+is opened once, that few are open at a time, and that one whose log turned out to be damaged or
+replaced is opened again for the next request.
 """
 
 import threading
@@ -35,13 +35,6 @@ class HistoryPage(NamedTuple):
     complete: bool
 
 
-class _Known(NamedTuple):
-    """A summary, and until when only events can change it."""
-
-    summary: Summary
-    until: float
-
-
 class _Slot:
     """A place on the shelf."""
 
@@ -66,7 +59,8 @@ class Shelf:
         self.where = self._opened_store.url  # for messages
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()  # used longest ago first
-        self._known: dict[str, _Known] = {}
+        # Summaries, and until when only events can change them.
+        self._known: dict[str, tuple[Summary, float]] = {}
 
     def close(self) -> None:
         """Close the database."""
@@ -148,16 +142,12 @@ class Shelf:
     def summary(self, name: str) -> Summary:
         """Return a line about an experiment; if it has not changed, that costs little."""
         head, now = self.head(name), time.time()
-        known = self._known.get(name)
-        if (
-            known is None
-            or now >= known.until
-            or head != (known.summary.event, known.summary.digest)
-        ):
+        found, until = self._known.get(name, (None, 0.0))
+        if found is None or now >= until or head != (found.event, found.digest):
             with self.use(name) as experiment, experiment.current() as replay:
-                known = _Known(summary_of(replay, now), valid_until(replay, now))
-            self._known[name] = known
-        return known.summary
+                found = summary_of(replay, now)
+                self._known[name] = found, valid_until(replay, now)
+        return found
 
     def head(self, name: str) -> Head:
         """Return the end of a log, or raise NotFound."""
