@@ -1,7 +1,7 @@
 """Requests to a server, over connections that are kept open, repeated while that may help.
 
-Built on urllib3 rather than httpx, which was slower per request, used more CPU time and took longer
-to import (measured on the same server in the same minute), and does not retry by status either.
+Built on urllib3 rather than httpx, which was slower per request, used more CPU time, took longer
+to import (measured on the same server in the same minute) and does not retry by status either.
 urllib3 keeps connections that threads share, replaces those that a server closed, goes through
 proxies, checks certificates against those of the system (or SSL_CERT_FILE), and streams. What to
 repeat and how long to wait is decided here: urllib3's own retries are recursive, so a client that
