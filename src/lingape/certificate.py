@@ -18,20 +18,28 @@ class Certificate:
     Where only some arms can be the answer, the best of those is meant.
     The bound behind it holds at all times at once, so a certificate may be asked for as often as
     one likes, and looking at it to decide when to stop costs nothing.
+
+    arms: the m arms asked for, best first; just `arm` unless m > 1.
+    name: of the arm, or names of the arms.
+    gap_bound: infinite while nothing is proven, null in JSON.
+    settled: whether gap_bound ≤ epsilon: the question is answered.
+    proven: whether there is a proof behind it; if not, caveat says why.
+    caveat: why nothing is guaranteed, where that is so.
+    noun: what is compared: "answer" where some arms cannot be the answer.
     """
 
     arm: int
-    arms: tuple[int, ...]  # the m arms asked for, best first; just `arm` unless m > 1
-    name: str  # or names
-    gap_bound: float  # infinite while nothing is proven
-    settled: bool  # gap_bound ≤ epsilon: the question is answered
+    arms: tuple[int, ...]
+    name: str
+    gap_bound: float
+    settled: bool
     epsilon: float
     delta: float
     pulls: int
     bound: str
     assumptions: tuple[str, ...]
-    caveat: str = ""  # why nothing is guaranteed, where that is so
-    noun: str = "arm"  # what is compared: "answer" where some arms cannot be the answer
+    caveat: str = ""
+    noun: str = "arm"
 
     @property
     def proven(self) -> bool:

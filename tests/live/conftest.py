@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,6 +44,22 @@ def chromium():
             yield found
     except browser.Missing as reason:
         lacking("a browser", reason)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for 127.0.0.1 that no authority signed."""
+    path = tmp_path / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-keyout", "-", "-out", "-", "-days", "30", "-subj", "/CN=lab.example"]
+    try:
+        made = subprocess.run(
+            [*command, "-addext", "subjectAltName=IP:127.0.0.1"], capture_output=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as reason:
+        lacking("openssl", reason)
+    path.write_bytes(made.stdout)
+    return path
 
 
 @pytest.fixture

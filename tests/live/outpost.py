@@ -1,4 +1,4 @@
-"""A server for tests: in this process, or in one of its own."""
+"""Servers for tests, and a proxy that makes trouble."""
 
 import json
 import os
@@ -6,13 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 
 with warnings.catch_warnings():  # it prefers the successor of httpx, and takes both
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-__all__ = ["Outpost", "TestClient", "reserved"]
+__all__ = ["Flaky", "Outpost", "TestClient", "reserved"]
 
 
 def reserved():
@@ -61,3 +62,66 @@ class Outpost:
             self.end(signal.SIGKILL)
         elif not self.process.stdout.closed:
             self.process.stdout.close()
+
+
+class Flaky:
+    """A proxy that answers some requests with trouble, before or after passing them on."""
+
+    def __init__(self, target):
+        self.target, self.tricks, self.over = target, [], False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            client, _ = self.listener.accept()
+            with client:
+                if self.over:
+                    return
+                trick = self.tricks.pop(0) if self.tricks else "pass"
+                request = self.request(client)
+                if trick == "drop":
+                    continue
+                if trick == "refuse":
+                    client.sendall(
+                        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n"
+                        b"Connection: close\r\n\r\n"
+                    )
+                    continue
+                if trick == "hang up":
+                    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    continue
+                if trick == "busy":
+                    client.sendall(
+                        b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n"
+                        b"Connection: close\r\n\r\n"
+                    )
+                    continue
+                with socket.create_connection(("127.0.0.1", self.target)) as server:
+                    server.sendall(request)
+                    answer = b""
+                    while piece := server.recv(65536):
+                        answer += piece
+                client.sendall(answer[: len(answer) // 2] if trick == "cut" else answer)
+
+    def request(self, client):
+        text = b""
+        while b"\r\n\r\n" not in text:
+            text += client.recv(65536)
+        head, body = text.split(b"\r\n\r\n", 1)
+        size = [
+            int(line[15:])
+            for line in head.lower().split(b"\r\n")
+            if line[:15] == b"content-length:"
+        ]
+        while len(body) < sum(size):
+            body += client.recv(65536)
+        return head + b"\r\nConnection: close\r\n\r\n" + body
+
+    def close(self):
+        self.over = True
+        socket.create_connection(self.listener.getsockname()).close()
+        self.thread.join()
+        self.listener.close()

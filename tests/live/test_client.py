@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from crew import problem, pull
-from outpost import Outpost, reserved
+from outpost import Flaky, Outpost, reserved
 from tamper import change as tamper
 
 from lingape import Client, Experiment, Problem
@@ -48,7 +48,7 @@ def client(server):
 
 @pytest.fixture
 def name(request):
-    """An experiment of the test's own."""
+    """A name for an experiment that no other test uses."""
     return request.node.name[:100]
 
 
@@ -93,7 +93,7 @@ def test_the_same_as_an_experiment(server, client, name, tmp_path):
 
 
 def test_a_program_can_move_to_a_server():
-    """Whatever an Experiment has, one on a server has too, with the same arguments."""
+    """Every method of Experiment exists for one on a server, with the same parameters."""
     here = {"open", "from_export", "current"}  # about databases
     for name in (name for name in vars(Experiment) if name[0] != "_" and name not in here):
         ours, theirs = getattr(Experiment, name), getattr(RemoteExperiment, name)
@@ -143,8 +143,8 @@ def test_urls(url):
     assert "secret" not in repr(Client("http://127.0.0.1", "secret-token"))
 
 
-def test_more_than_a_server_takes_is_told_of(client, name):
-    """Also where the server knows long before all is sent."""
+def test_a_problem_that_is_too_large_is_refused(client, name):
+    """Also if the server decides that long before everything is sent."""
     with pytest.raises(InvalidArgument, match="at most 1000000 numbers"):
         client.create(name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500))))
     assert name not in [line.name for line in client.experiments()]
@@ -169,7 +169,7 @@ def test_giving_up():
         b"502 Bad Gateway\r\nRetry-After: \xb2\r\nContent-Length: 0\r\n\r\n",
     ],
 )
-def test_whoever_else_answers_is_told_of(answer):
+def test_answers_of_other_servers(answer):
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve():
@@ -186,75 +186,12 @@ def test_whoever_else_answers_is_told_of(answer):
         try:
             with (
                 Client(f"http://127.0.0.1:{place[1]}", retries=1) as client,
-                pytest.raises(LingapeError, match="Look at its URL"),
+                pytest.raises(LingapeError, match="Check its URL"),
             ):
                 client.experiment("ads").events()
         finally:
             socket.create_connection(place).close()
             thread.join()
-
-
-class Flaky:
-    """A proxy that answers some requests with trouble, before or after passing them on."""
-
-    def __init__(self, target):
-        self.target, self.tricks, self.over = target, [], False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def serve(self):
-        while True:
-            client, _ = self.listener.accept()
-            with client:
-                if self.over:
-                    return
-                trick = self.tricks.pop(0) if self.tricks else "pass"
-                request = self.request(client)
-                if trick == "drop":
-                    continue
-                if trick == "refuse":
-                    client.sendall(
-                        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n"
-                        b"Connection: close\r\n\r\n"
-                    )
-                    continue
-                if trick == "hang up":
-                    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-                    continue
-                if trick == "busy":
-                    client.sendall(
-                        b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n"
-                        b"Connection: close\r\n\r\n"
-                    )
-                    continue
-                with socket.create_connection(("127.0.0.1", self.target)) as server:
-                    server.sendall(request)
-                    answer = b""
-                    while piece := server.recv(65536):
-                        answer += piece
-                client.sendall(answer[: len(answer) // 2] if trick == "cut" else answer)
-
-    def request(self, client):
-        text = b""
-        while b"\r\n\r\n" not in text:
-            text += client.recv(65536)
-        head, body = text.split(b"\r\n\r\n", 1)
-        size = [
-            int(line[15:])
-            for line in head.lower().split(b"\r\n")
-            if line[:15] == b"content-length:"
-        ]
-        while len(body) < sum(size):
-            body += client.recv(65536)
-        return head + b"\r\nConnection: close\r\n\r\n" + body
-
-    def close(self):
-        self.over = True
-        socket.create_connection(self.listener.getsockname()).close()
-        self.thread.join()
-        self.listener.close()
 
 
 def test_retries_are_safe(server, name):
@@ -290,7 +227,7 @@ def test_retries_are_safe(server, name):
         proxy.close()
 
 
-def test_a_server_that_hung_up_is_called_again(server):
+def test_a_connection_that_the_server_closed_is_replaced(server):
     """Servers close connections that are idle; that costs the next request nothing."""
     proxy = Flaky(server.port)
     try:
@@ -299,7 +236,7 @@ def test_a_server_that_hung_up_is_called_again(server):
                 proxy.tricks = ["hang up"]
                 with pytest.raises(StorageFailed, match="does not answer like"):
                     client.experiments()
-                (idle,) = client._idle
+                (idle,) = filter(None, client._transport._idle.queue)
                 assert idle.sock is not None
                 assert select.select([idle.sock], [], [], 30)[0]  # its end has come
             assert client.health()["status"] == "ok"
@@ -307,7 +244,7 @@ def test_a_server_that_hung_up_is_called_again(server):
         proxy.close()
 
 
-def test_a_damaged_log_is_told_of(url):
+def test_a_damaged_log_is_listed_as_such(url):
     with Outpost(url) as server, Client(server.url) as client:
         client.create("ads", EASY)
         client.create("other", EASY)
@@ -382,7 +319,7 @@ def test_the_shell_finds_tokens(url, tmp_path, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     with Outpost(url, environment=tokens) as server:
         new = ("new", server.url, "ads", tmp_path / "arms.csv", "--binary")
-        assert "wants a token" in call(*new).output
+        assert "requires a token" in call(*new).output
         monkeypatch.setenv("LINGAPE_READ_TOKEN", "look-only")
         assert "for reading" in call(*new).output
         monkeypatch.setenv("LINGAPE_WRITE_TOKEN", "all-of-it")
@@ -440,13 +377,13 @@ def test_a_conflict_says_which_setting_differs(client, name):
         client.create(name, problem(), seed=7)
 
 
-def test_a_server_without_tls_is_not_one_to_try_later(server):
+def test_a_server_without_tls(server):
     url = server.url.replace("http://", "https://")
-    with Client(url) as client, pytest.raises(InvalidArgument, match=r"not speak https\. Try"):
+    with Client(url) as client, pytest.raises(InvalidArgument, match=r"not use https\. Try"):
         client.experiments()
 
 
-def test_the_shell_is_told_of_commands_also_by_a_server(server, tmp_path, monkeypatch):
+def test_messages_of_a_server_name_commands_in_the_shell(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def told(*words):

@@ -37,7 +37,7 @@ serve(Service(url, port=0, limits=limits), ready=lambda url: print(url, flush=Tr
 
 
 class Stalled:
-    """A server, and sockets that hang on to it."""
+    """A server, and connections to it."""
 
     def __init__(self, url, folder, limits, files):
         self.log = folder / "log"
@@ -93,7 +93,7 @@ def ended(connection):
 
 
 def heard(connection, word):
-    """Read until a word comes."""
+    """Read until a word arrives."""
     text = b""
     while word not in text:
         piece = connection.recv(1000)
@@ -112,7 +112,7 @@ def test_half_a_head_on_more_sockets_than_there_may_be_files(stalled):
 
 
 @pytest.mark.parametrize("text", [b"", HALF, HALF_BODY])
-def test_clients_that_send_half_a_request_are_left(stalled, text):
+def test_clients_that_send_half_a_request_are_disconnected(stalled, text):
     server = stalled(Limits(head=0.3, body=0.3))
     assert all([ended(server.connect(text)) for _ in range(3)])
     connection = server.connect(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -141,7 +141,7 @@ def test_streams_stay_open_and_have_their_room(stalled):
 
 
 @pytest.mark.parametrize("text", [HALF, HALF_BODY])
-def test_whoever_waits_longest_makes_room(stalled, text):
+def test_the_connection_that_waited_longest_makes_room(stalled, text):
     server = stalled(Limits(connections=3, head=1e6, body=1e6))
     crowd = []
     for _ in range(6):
@@ -162,7 +162,7 @@ def test_nonsense_does_not_fill_the_log(stalled):
     assert server.log.read_text().count("Invalid HTTP request") == FEW
 
 
-def test_clients_that_do_not_take_their_answer_are_left():
+def test_clients_that_do_not_read_their_answer_are_disconnected():
     class Transport:
         aborted = False
 
@@ -194,7 +194,7 @@ def test_clients_that_do_not_take_their_answer_are_left():
     assert not asyncio.run(stall(writes=True))
 
 
-def test_clients_that_take_no_answer_make_room_for_others(stalled):
+def test_clients_that_read_no_answer_make_room_for_others(stalled):
     server = stalled(Limits(connections=3, stall=600.0))
     for _ in range(3):
         connection = server.connect()

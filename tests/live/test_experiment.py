@@ -571,7 +571,7 @@ def test_after_close_everything_says_so(url, tmp_path):
         experiment.check,
         experiment.events,
         experiment.history,
-        experiment.export_lines,
+        lambda: list(experiment.export_lines()),
         lambda: experiment.export(tmp_path / "x.jsonl"),
         experiment.verify,
         lambda: experiment.run(lambda ticket: 1.0),

@@ -1,7 +1,7 @@
-"""Nothing that a client sends gives a 5xx: requests made up from the OpenAPI document.
+"""No request gives a 5xx: requests generated from the OpenAPI document.
 
-Schemathesis also checks that answers are as the document says. What it must not check is that
-whatever fits the document is accepted: that rows of features are equally long is for words.
+Schemathesis also checks that answers are as the document says. It must not check that whatever
+matches the document is accepted: it cannot say that all rows of features have the same length.
 """
 
 import subprocess
@@ -14,8 +14,8 @@ from lingape import Client, Problem
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_requests_made_up_from_the_document(url, tmp_path, there):
-    """Of an experiment that is there, and of any; it ends when it has made them all."""
+def test_generated_requests(url, tmp_path, there):
+    """About an experiment that exists, and about any."""
     settings = '[parameters]\n"path.name" = "ads"\n' if there else ""
     (tmp_path / "schemathesis.toml").write_text(settings)
     with Outpost(url) as server, Client(server.url) as client:

@@ -1,4 +1,4 @@
-"""What the service promises to those who speak HTTP."""
+"""What the service promises to HTTP clients."""
 
 import asyncio
 import http.client
@@ -21,9 +21,22 @@ from tamper import change as tamper
 import lingape
 from lingape.cli import main
 from lingape.errors import InvalidArgument, StorageFailed
-from lingape.live import Experiment, Status, read_export, verify
-from lingape.live.server import Limits, answers, create_app
-from lingape.live.server.shelf import Shelf
+from lingape.live import (
+    ArmFit,
+    Experiment,
+    LogCertificate,
+    ModelCheck,
+    Point,
+    Progress,
+    Standing,
+    Status,
+    Summary,
+    read_export,
+    verify,
+)
+from lingape.live.server import Limits, create_app
+from lingape.live.server.schemas import answer_model
+from lingape.live.server.shelf import HistoryPage, Shelf
 from lingape.live.server.watch import Watch
 from lingape.live.serving import Service, serve
 
@@ -123,22 +136,67 @@ def test_creating_again(calls):
 
 
 def test_the_document_says_what_is_sent(calls):
-    """Answers are made by to_dict and described by models: field by field the same."""
+    """Answers are made by to_dict and described by classes: field by field the same."""
     settle(calls)
     post(calls, "void", {"ticket": "x"}, 404)
     now, line = get(calls), calls.get("/api/experiments").json()["experiments"][0]
-    for data, model in (
-        (line, answers.Summary),
-        (now, answers.Status),
-        (now["certificate"], answers.Certificate),
-        (now["check"], answers.Check),
-        (now["check"]["arms"][0], answers.ArmFit),
-        (now["standings"][0], answers.Standing),
-        (get(calls, "/history"), answers.History),
-        (get(calls, "/history")["points"][0], answers.Point),
+    for data, kind in (
+        (line, Summary),
+        (now, Status),
+        (now["certificate"], LogCertificate),
+        (now["check"], ModelCheck),
+        (now["check"]["arms"][0], ArmFit),
+        (now["standings"][0], Standing),
+        (get(calls, "/history"), HistoryPage),
+        (get(calls, "/history")["points"][0], Point),
     ):
+        model = answer_model(kind)
         assert set(data) == set(model.model_fields)
-        model.model_validate(data, strict=True)
+        model.model_validate_json(json.dumps(data), strict=True)
+
+
+def test_the_document_describes_fields_and_parameters(calls):
+    """In the words of docstrings, as sentences, with null where Python has None."""
+    found = calls.get("/openapi.json").json()
+    schemas = found["components"]["schemas"]
+    summary = schemas["Summary"]["properties"]
+    assert summary["pulls"]["description"] == "Rewards, told and added."
+    assert summary["leader"]["description"].endswith("; null until arms can be compared.")
+    assert schemas["Status"]["properties"]["pulls"] == summary["pulls"]
+    assert schemas["Status"]["properties"]["check"] == {"$ref": "#/components/schemas/ModelCheck"}
+    assert "proven" in schemas["LogCertificate"]["required"]
+    ask, void = schemas["AskBody"]["properties"], schemas["VoidBody"]
+    assert {name: value["default"] for name, value in ask.items() if "default" in value} == {
+        "n": 1,
+        "ttl": "1d",
+    }
+    assert (ask["n"]["minimum"], ask["n"]["maximum"]) == (1, 1000)
+    assert ask["worker"]["description"] == "Who asks, for the log."
+    assert void["required"] == ["ticket"] and "description" in void["properties"]["reason"]
+    assert schemas["ProblemBody"]["required"] == ["arms"]
+    assert schemas["ProblemBody"]["properties"]["delta"]["default"] == 0.05
+    for path, operations in found["paths"].items():
+        for operation in operations.values():
+            assert operation["description"], path
+
+
+def test_a_method_is_all_that_a_new_verb_needs(url, monkeypatch):
+    def praise(self, arm: int, *, words: str = "well done") -> Progress:
+        """Praise an arm.
+
+        words: what to say.
+        """
+        return Progress(arm, words == "well done")
+
+    monkeypatch.setattr(Experiment, "praise", praise, raising=False)
+    monkeypatch.setattr("lingape.live.server.app.VERBS", ("ask", "praise"))
+    with serving(url) as client:
+        client.post("/api/experiments", json=NEW)
+        assert post(client, "praise", {"arm": 3}) == {"pulls": 3, "settled": True}
+        post(client, "praise", {"arm": 3, "words": 5}, 422)
+        assert client.post("/api/experiments/ads/praise", content=b"{}").status_code == 415
+        body = client.get("/openapi.json").json()["components"]["schemas"]["PraiseBody"]
+        assert body["properties"]["words"]["description"] == "What to say."
 
 
 def test_tickets_become_overdue_without_an_event(url):
@@ -165,6 +223,11 @@ def test_keys(calls):
     assert post(calls, "ask", {"n": 3, "key": "job 7"}, 409)
     assert post(calls, "ask", {"key": "a"}, 422, headers={"Idempotency-Key": "b"})
     assert len(get(calls, "/events")["events"]) == 2
+    for _ in range(2):
+        post(calls, "add", {"arm": 0, "reward": 1}, headers={"Idempotency-Key": "row 1"})
+    ticket = tickets["tickets"][0]["id"]
+    post(calls, "tell", {"ticket": ticket, "reward": 1}, headers={"Idempotency-Key": "any"})
+    assert len(get(calls, "/events")["events"]) == 4
 
 
 @pytest.mark.parametrize(
@@ -213,7 +276,7 @@ def test_what_is_refused_leaves_no_trace(calls, path, body, code):
         (b'{"worker": "' + b"x" * 70_000 + b'"}', 413),
     ],
 )
-def test_bodies_that_are_no_requests(calls, body, code):
+def test_bodies_that_are_not_valid(calls, body, code):
     answer = calls.post(
         "/api/experiments/ads/ask", content=body, headers={"Content-Type": "application/json"}
     )
@@ -221,7 +284,7 @@ def test_bodies_that_are_no_requests(calls, body, code):
     assert code != 400 or "must be JSON" in answer.json()["error"]
 
 
-def test_what_is_not_there_comes_with_a_way_out(calls):
+def test_unknown_paths(calls):
     for answer in (calls.get("/nowhere"), calls.put("/api/health"), calls.get("/static/none")):
         assert answer.status_code in (404, 405)
         assert "/openapi.json lists" in answer.json()["error"]
@@ -259,7 +322,7 @@ def test_what_is_not_there_comes_with_a_way_out(calls):
         {"problem": PROBLEM | {"pullable": [10**30]}},
     ],
 )
-def test_experiments_that_cannot_be(url, change):
+def test_invalid_experiments(url, change):
     with serving(url, limits=Limits(arms=20, features=10)) as client:
         answer = sent(client, "/api/experiments", NEW | change)
         assert answer.status_code == 422 and answer.json()["error"]
@@ -356,7 +419,7 @@ def test_events(calls):
 
 
 @pytest.mark.parametrize("path", ["", "/certificate", "/history", "/events", "/export", "/stream"])
-def test_experiments_that_are_not_there(calls, path):
+def test_missing_experiments(calls, path):
     assert "no experiment" in calls.get(f"/api/experiments/none{path}").json()["error"]
     assert calls.get(f"/api/experiments/none{path}").status_code == 404
     assert calls.get(f"/api/experiments/a%20b{path}").status_code == 422
@@ -410,6 +473,12 @@ def test_forms_of_other_sites_are_refused(calls):
     for path in ("/api/experiments%0A", "/api/experiments/ads/ask%0A"):  # routes match these too
         assert calls.post(path, content=b"{}").status_code == 415
     assert calls.options("/api/experiments").status_code == 405  # no cross-origin permission
+    for path in ("/nowhere", "/api/experiments/ads/export", "/api/health"):  # nothing to post to
+        assert calls.post(path, content=b"{}").status_code in (404, 405)
+    posts = [path for path, does in calls.app.openapi()["paths"].items() if "post" in does]
+    assert len(posts) == 5
+    for path in posts:
+        assert calls.post(path.replace("{name}", "ads"), content=b"{}").status_code == 415
 
 
 def test_the_page_loads_nothing_from_elsewhere(calls):
@@ -531,7 +600,7 @@ def stream(url, lines, name="ads"):
 def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
 
 
@@ -556,7 +625,7 @@ def test_a_server_streams_and_ends(url):
 
 @pytest.mark.parametrize("end", ["closing", "trouble"])
 def test_streams_share_their_looks(monkeypatch, end):
-    """However many follow an experiment, one looks at its log."""
+    """However many clients follow an experiment, its log is read once."""
     monkeypatch.setattr("lingape.live.server.watch.LOOK", 0.001)
     monkeypatch.setattr("lingape.live.server.watch.HEARTBEAT", 0.01)
     state = {"now": 1, "looks": 0, "looking": 0, "most": 0, "over": False}
@@ -618,7 +687,7 @@ def test_streams_end_when_clients_leave(url):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_request_under_way_is_finished(url, number):
-    """The signal comes between head and body of a request: that is answered, then all ends."""
+    """A signal between head and body of a request: it is answered, then the server stops."""
     body = b'{"arm": 0, "reward": 1.0}'
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
@@ -690,7 +759,7 @@ def test_other_addresses_need_a_token(url, tmp_path):
                 client.experiment("ads").ask()
 
 
-def test_every_address_of_this_machine_is_one_to_call(url):
+def test_other_loopback_addresses(url):
     with (
         Outpost(url, "--host", "127.0.0.2") as server,
         lingape.Client(server.url, retries=0) as client,
@@ -698,7 +767,7 @@ def test_every_address_of_this_machine_is_one_to_call(url):
         assert client.health()["status"] == "ok"
 
 
-def test_proxies_may_pass_on_the_name_by_which_they_were_called(url):
+def test_proxies_may_pass_on_any_host_name(url):
     with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
         headers = {"Host": "lab.example", "Authorization": "Bearer all-of-it"}
         place = http.client.HTTPConnection("127.0.0.1", server.port)
@@ -707,15 +776,16 @@ def test_proxies_may_pass_on_the_name_by_which_they_were_called(url):
         place.close()
 
 
-def test_a_token_file_with_anything_in_it(url, tmp_path):
+def test_a_token_file_that_is_not_text(url, tmp_path):
     (tmp_path / "token").write_bytes(b"\xff\xfe all of it")
     options = ["serve", "--db", url, "--write-token-file", str(tmp_path / "token")]
     refused = CliRunner().invoke(main, options)
     assert refused.exit_code == 1 and "A token must have" in refused.output
 
 
-def test_importing_the_client_needs_no_server():
-    code = "import lingape, sys; lingape.Client; print({'fastapi', 'uvicorn'} & set(sys.modules))"
+def test_importing_the_client_is_light():
+    heavy = "{'fastapi', 'uvicorn', 'urllib3'}"
+    code = f"import lingape, sys; lingape.Client; print({heavy} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "set()"
 
@@ -735,8 +805,8 @@ def test_servers_share_postgresql(postgres_url):
         assert missing.status_code == 404 and "postgres" not in missing.text
 
 
-def test_what_a_large_experiment_takes_in_memory(url):
-    """Per number, as it comes in a few letters: what the server holds at most, and then keeps."""
+def test_memory_of_a_large_experiment(url):
+    """Per number in a request: the peak, and what is kept."""
     arms = [[(i * j) % 97 / 10 for j in range(1, 26)] for i in range(4_000)]
     body = NEW | {"problem": {"arms": arms}, "explorer": "lingape(start=spanning)"}
     text, numbers = json.dumps(body).encode(), 4_000 * 25

@@ -110,8 +110,8 @@ def test_servers_that_are_killed_200_times(context, each_url, tmp_path):
     kill_servers(context, each_url, tmp_path, kills=200)
 
 
-def test_a_server_that_ends_finishes_what_it_began(url):
-    """SIGTERM: requests under way are answered, and nobody is left to wait."""
+def test_a_server_that_stops_finishes_its_requests(url):
+    """After SIGTERM requests are answered, and nobody is left waiting."""
     with Outpost(url) as server, Client(server.url, retries=0) as client:
         experiment = client.create("ads", crew.problem())
         (ticket,) = experiment.ask()
@@ -123,7 +123,7 @@ def test_a_server_that_ends_finishes_what_it_began(url):
         assert local.status().pulls == 1
 
 
-def test_a_database_that_is_away(postgres_server, postgres_url):
+def test_a_database_that_is_down(postgres_server, postgres_url):
     with Outpost(postgres_url) as server, Client(server.url, retries=100) as client:
         experiment = client.create("ads", crew.problem())
         one, two = experiment.ask(2)
@@ -166,7 +166,7 @@ def test_connections_that_are_cut_under_load(context, postgres_server, postgres_
     audit(postgres_url, crowd.files, unheard=0)
 
 
-def test_a_disk_without_room(url, tmp_path):
+def test_a_full_disk(url, tmp_path):
     """A limit on the size of files is what a server can be given without a disk of its own."""
     with Outpost(url) as server, Client(server.url, retries=0) as client:
         experiment = client.create("ads", crew.problem())
@@ -207,7 +207,7 @@ def damage_of(answer):
     return answer.json()["error"]
 
 
-def test_a_database_without_room(postgres_server, postgres_url):
+def test_a_full_database(postgres_server, postgres_url):
     with Experiment.open(postgres_url, "ads", create=crew.problem()) as experiment:
         experiment.add(0, 1.0)
     body = {"arm": 0, "reward": 1.0}
@@ -253,7 +253,7 @@ def test_a_database_that_can_only_be_read(experiments, monkeypatch):
         assert answer.json()["pulls"] == 7
 
 
-def test_a_log_that_is_damaged(experiments, tmp_path):
+def test_a_damaged_log(experiments, tmp_path):
     """Its experiment waits for somebody to repair it; others do not."""
     change(experiments, "UPDATE entries SET digest = 'x' WHERE name = 'ads' AND seq = 4")
     with serving(experiments) as client:

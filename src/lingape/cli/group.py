@@ -69,8 +69,8 @@ QUOTED = re.compile(r"""((?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w))""")
 # Advice to users of Python or HTTP, and what to do in the shell instead.
 IN_SHELL = {
     r"pass its problem as create": "use lingape live new",
-    r"GET /api/experiments lists those that there are; POST there to begin one": (
-        "lingape live list shows those that there are; lingape live new begins one"
+    r"GET /api/experiments lists those that exist; POST there to begin one": (
+        "lingape live list shows those that exist; lingape live new begins one"
     ),
     r"pass a mapping from labels to explorers": (
         "give them labels, in a file for lingape simulate"

@@ -1,6 +1,7 @@
 """lingape live: an experiment in a database, driven from the shell."""
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -309,7 +310,7 @@ def export(url: str, name: str, path: str, json: bool) -> None:
     """
     with open_experiment(url, name) as experiment:
         if path == "-":
-            click.echo("".join(experiment.export_lines()), nl=False)
+            sys.stdout.writelines(experiment.export_lines())
             return
         count = experiment.export(path)
     say({"path": path, "events": count} if json else f"{path}: {count} events")

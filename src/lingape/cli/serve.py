@@ -100,7 +100,7 @@ def serve(
 
 def _welcome(url: str, service: "Service") -> str:
     """Return what to know about a server that has just started."""
-    from ..live.serving import loopback
+    from ..live.addresses import loopback
 
     if service.write_token is None:
         access = "No token is set: anyone on this machine can read and write."

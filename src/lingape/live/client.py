@@ -1,38 +1,25 @@
-"""Experiments on a server, from Python: the same words as Experiment, over HTTP.
+"""Experiments on a server, from Python: the methods of Experiment, over HTTP.
 
 Requests are repeated when the connection breaks or the server has trouble. That is safe: telling
-the same again changes nothing, and what is asked for or added carries a key.
+the same again changes nothing, and asking and adding carry a key.
 """
 
-import http.client
 import json
-import os
-import random
-import selectors
-import ssl
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from .. import __version__, errors
-from ..errors import (
-    Conflict,
-    InvalidArgument,
-    InvalidState,
-    LingapeError,
-    NotFound,
-    StorageFailed,
-    in_words,
-)
+from .. import __version__
+from ..checks import checked_whole
+from ..errors import InvalidArgument, InvalidState, MissingExtra, StorageFailed, in_words
 from ..problem import Problem
+from .addresses import checked_url
 from .crew import Outcome, run_crew
 from .events import Created, Event, from_data
 from .history import Point, checked_points
@@ -41,13 +28,13 @@ from .replay import LogCertificate, Progress
 from .standing import Status, Summary, Unreadable
 from .texts import checked_name
 from .tickets import Ticket, TimeToLive, id_of
-from .verification import Verification, read_export, verify
+from .verification import Verification, read_export, verify, write_export
+
+if TYPE_CHECKING:
+    from .transport import Transport
 
 PAGE = 1_000  # events in one request
-SOON = (429, 502, 503, 504)  # statuses after which the same may work in a moment
-NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # what OpenSSL calls it
-SLOWEST = 5.0  # seconds between attempts, at most
-LOOK = 0.5  # seconds between looks at what moves
+LOOK = 0.5  # seconds between requests while waiting for a change
 LONGEST_WAIT = 86_400  # seconds for an answer
 
 T = TypeVar("T")
@@ -56,51 +43,44 @@ T = TypeVar("T")
 class Client:
     """A server of experiments.
 
-    base_url: such as http://127.0.0.1:8000.
-    token: if the server wants one; the one for reading is enough to look.
-    retries: how often to try again before giving up.
+    base_url: such as http://127.0.0.1:8000. Proxies are taken from the environment (http_proxy,
+        https_proxy, no_proxy), and trusted certificates from the system, or SSL_CERT_FILE.
+    token: if the server requires one; the one for reading is enough to look.
+    retries: how many times to try again before giving up.
     timeout: seconds to wait for an answer.
 
-    Threads may share one; connections are kept open for whoever is next.
+    Threads may share one, and connections are kept open for the next request. After a fork both
+    processes can use it.
     """
 
     def __init__(
         self, base_url: str, token: str | None = None, *, retries: int = 8, timeout: float = 60.0
     ) -> None:
-        try:
-            parts = urlsplit(base_url)
-            port, written = parts.port, _sendable(parts.hostname or "", parts.path)
-        except (ValueError, AttributeError, TypeError):
-            parts, port, written = urlsplit(""), None, False
-        if parts.scheme not in ("http", "https") or not parts.hostname or not written:
-            raise InvalidArgument(
-                f"A server is given as http://HOST:PORT or https://HOST:PORT; got {base_url!r}."
-            )
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise InvalidArgument(
-                "A server's URL has no password, query or fragment in it. The token is given "
-                "apart: token=... in Python, LINGAPE_WRITE_TOKEN in the shell."
-            )
+        server = checked_url(base_url)
         if token is not None and not (
             isinstance(token, str) and token.isascii() and token.isprintable()
         ):
-            raise InvalidArgument("A token is made of letters and digits; this one is not.")
-        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-            raise InvalidArgument(f"retries must be a whole number from 0; got {retries!r}.")
+            raise InvalidArgument(
+                "A token consists of ASCII letters and digits; this one does not."
+            )
+        checked_whole("retries", retries)
         if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST_WAIT:
             raise InvalidArgument(
                 f"timeout must be seconds, above 0 and at most {LONGEST_WAIT}; got {timeout!r}."
             )
+        try:
+            from .transport import Transport
+        except ImportError as reason:
+            raise MissingExtra(
+                f"Client needs {reason.name}, which is not installed: "
+                "pip install 'lingape[client]'."
+            ) from reason
         self.base_url = base_url.rstrip("/")
-        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
-        self._prefix = parts.path.rstrip("/")
-        self._token, self._retries, self._timeout = token, retries, timeout
-        self._lock, self._process = threading.Lock(), os.getpid()
-        self._idle: list[http.client.HTTPConnection] = []
+        self._transport = Transport(server, token, retries=retries, timeout=timeout)
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"Client({self.base_url!r})"  # and no token
+        return f"Client({self.base_url!r})"  # without the token
 
     def __enter__(self) -> Self:
         return self
@@ -109,29 +89,32 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections, for good: make another client to go on."""
+        """Close the connections for good: make another client to go on."""
         self._closed = True
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Close the connections that nobody uses now; the next request opens another."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        """Close the connections that are idle; the next request opens another."""
+        self._transport.hang_up()
 
     def health(self) -> dict[str, Any]:
         """Return what the server says about itself."""
         return self._get("/api/health", dict[str, Any])
 
     def experiments(self) -> list[Summary | Unreadable]:
-        """Return the experiments on the server, each in a line, by name."""
+        """Return a line about each experiment on the server, by name."""
         return self._get("/api/experiments", _summaries)
 
     def create(
         self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
     ) -> "RemoteExperiment":
-        """Begin an experiment; one that is there with the same settings goes on."""
+        """Begin an experiment; if it exists with the same settings, go on with it.
+
+        name: 1 to 100 letters, digits, dots, dashes and underscores.
+        explorer: which algorithm chooses arms, with settings if needed, such as
+            "lingape(bound=self-normalized)".
+        seed: of explorers that draw random numbers.
+        """
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),
@@ -142,20 +125,24 @@ class Client:
         return RemoteExperiment(self, name)
 
     def experiment(self, name: str) -> "RemoteExperiment":
-        """Return an experiment, whether or not there is one of that name yet."""
+        """Return the experiment of that name, whether or not it exists yet."""
         return RemoteExperiment(self, name)
 
     def _get(self, path: str, made: Callable[[Any], T]) -> T:
-        return self._read(self._request("GET", path), made)
+        return self._read(self._open.request("GET", path), made)
 
     def _post(self, path: str, body: dict[str, Any], made: Callable[[Any], T]) -> T:
         try:
-            text = json.dumps(body, allow_nan=False)
+            text = json.dumps(body, allow_nan=False, default=_plain)
         except (TypeError, ValueError) as reason:
-            raise InvalidArgument(
-                f"{reason}; what is sent must be finite numbers and texts."
-            ) from reason
-        return self._read(self._request("POST", path, text.encode()), made)
+            raise InvalidArgument(f"{reason}; pass finite numbers and texts.") from reason
+        return self._read(self._open.request("POST", path, text.encode()), made)
+
+    @property
+    def _open(self) -> "Transport":
+        if self._closed:
+            raise InvalidState(f"{self!r} was closed. Make another to go on.")
+        return self._transport
 
     def _read(self, answer: bytes, made: Callable[[Any], T]) -> T:
         """Return what is made of an answer in JSON."""
@@ -164,76 +151,8 @@ class Client:
         except (ValueError, KeyError, TypeError, RecursionError) as reason:
             raise StorageFailed(
                 f"{self.base_url} does not answer like a server of lingape {__version__} "
-                f"({in_words(reason)}). Look at its URL and its version."
+                f"({in_words(reason)}). Check its URL and its version."
             ) from reason
-
-    def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """Return the answer to a request, repeated as often as it takes and is allowed."""
-        if self._closed:
-            raise InvalidState(f"{self!r} was closed. Make another to go on.")
-        for attempt in range(self._retries + 1):
-            last = attempt == self._retries
-            wait = min(SLOWEST, 0.1 * 2**attempt) * random.uniform(0.5, 1.0)
-            try:
-                status, headers, answer = self._exchange(method, path, body)
-            except (OSError, http.client.HTTPException) as reason:
-                if isinstance(reason, ssl.SSLError) and reason.reason in NO_TLS:
-                    raise InvalidArgument(
-                        f"{self.base_url} does not speak https. Try http:// in its place."
-                    ) from reason
-                if last or isinstance(reason, ssl.SSLCertVerificationError):
-                    raise StorageFailed(
-                        f"{self.base_url} cannot be reached "
-                        f"({_why(reason)}). Do the same again later: nothing "
-                        "is recorded twice."
-                    ) from reason
-                time.sleep(wait)
-                continue
-            if status < 300:
-                return answer
-            if status not in SOON or last:
-                raise _failure(status, answer, self.base_url)
-            after = headers.get("retry-after", "")
-            time.sleep(max(wait, min(float(after), SLOWEST)) if _digits(after) else wait)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _exchange(
-        self, method: str, path: str, body: bytes | None
-    ) -> tuple[int, dict[str, str], bytes]:
-        connection = self._connection()
-        try:
-            connection.request(method, self._prefix + path, body, self._headers(body))
-            response = connection.getresponse()
-            answer = response.read()
-        except BaseException:
-            connection.close()
-            raise
-        with self._lock:
-            self._idle.append(connection)
-        return response.status, {k.lower(): v for k, v in response.getheaders()}, answer
-
-    def _headers(self, body: bytes | None) -> dict[str, str]:
-        headers = {"Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
-        return headers
-
-    def _connection(self) -> http.client.HTTPConnection:
-        if self._process != os.getpid():  # after a fork the other side uses these
-            self._lock, self._process = threading.Lock(), os.getpid()
-            self._idle = []
-        while True:
-            with self._lock:
-                if not self._idle:
-                    break
-                connection = self._idle.pop()
-            if not _ended(connection):
-                return connection
-            connection.close()
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        return kind(self._host, self._port, timeout=self._timeout)
 
 
 class RemoteExperiment:
@@ -251,7 +170,7 @@ class RemoteExperiment:
         self.close()
 
     def close(self) -> None:
-        """End its use, for good; the client and its other experiments may go on."""
+        """Stop using it for good; the client and its other experiments may go on."""
         self._closed = True
         self.client.hang_up()
 
@@ -277,7 +196,7 @@ class RemoteExperiment:
 
     def tell(self, ticket: str | Ticket, reward: float) -> Progress:
         """Record the reward of a ticket; telling the same again changes nothing."""
-        return self._post("tell", {"ticket": id_of(ticket), "reward": _plain(reward)}, _progress)
+        return self._post("tell", {"ticket": id_of(ticket), "reward": reward}, _progress)
 
     def void(self, ticket: str | Ticket, reason: str) -> Progress:
         """Record that a ticket will have no reward, for a reason other than the reward."""
@@ -285,8 +204,7 @@ class RemoteExperiment:
 
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for. Without a key it makes one."""
-        body = {"arm": _plain(arm), "reward": _plain(reward), "key": key or _key()}
-        return self._post("add", body, _progress)
+        return self._post("add", {"arm": arm, "reward": reward, "key": key or _key()}, _progress)
 
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
@@ -305,7 +223,8 @@ class RemoteExperiment:
         found: list[Event] = []
         while limit is None or len(found) < limit:
             count = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = self._get(f"/events?after={after}&limit={count}", _page)
+            query = f"after={after}&limit={count}"
+            page = self._get(f"/events?{query}", lambda data: list(data["events"]))
             found += [from_data(data, place=after + i) for i, data in enumerate(page, start=1)]
             after += len(page)
             if len(page) < count:
@@ -313,7 +232,7 @@ class RemoteExperiment:
         return found
 
     def history(self, points: int = 300) -> list[Point]:
-        """Return how B(t) fell, in at most so many points; the server replays the whole log."""
+        """Return how B(t) fell, in at most `points` points; the server replays the whole log."""
         path = f"/history?points={checked_points(points)}"
         while True:
             found, complete = self._get(path, _history)
@@ -323,14 +242,29 @@ class RemoteExperiment:
 
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        lines = self.export_lines()
-        with open(path, "x", encoding="ascii") as file:
-            file.writelines(lines)
-        return len(lines)
+        return write_export(path, self.export_lines())
 
-    def export_lines(self) -> list[str]:
-        """Return the lines of an export."""
-        return self._fetch("/export").decode("ascii").splitlines(keepends=True)
+    def export_lines(self) -> Iterator[str]:
+        """Yield the lines of an export as they arrive.
+
+        If the connection breaks, it goes on after the last whole line.
+        """
+        seen, last = 0, b""
+        while True:
+            before = seen
+            try:
+                lines = self.client._open.lines(self._at(f"/export?after={max(0, seen - 1)}"))
+                if seen and next(lines, b"") != last:
+                    raise InvalidState(
+                        f"The log of {self.name!r} was replaced during the export. Export again."
+                    )
+                for last in lines:
+                    seen += 1
+                    yield last.decode("ascii")
+                return
+            except StorageFailed:
+                if seen == before:
+                    raise
 
     def verify(self) -> Verification:
         """Fetch the whole log, replay it here, and check everything in it."""
@@ -376,11 +310,8 @@ class RemoteExperiment:
     def _post(self, what: str, body: dict[str, Any], made: Callable[[Any], T]) -> T:
         return self.client._post(self._at(f"/{what}"), body, made)
 
-    def _fetch(self, what: str) -> bytes:
-        return self.client._request("GET", self._at(what))
-
     def _at(self, what: str) -> str:
-        """Return where something of the experiment is, or raise if it was closed."""
+        """Return the path of a part of the experiment, or raise if it was closed."""
         if self._closed:
             raise InvalidState(
                 f"The experiment {self.name!r} was closed. Client.experiment opens it again."
@@ -404,40 +335,8 @@ def _progress(data: Any) -> Progress:
     return Progress(data["pulls"], data["settled"])
 
 
-def _page(data: Any) -> list[Any]:
-    return list(data["events"])
-
-
 def _history(data: Any) -> tuple[list[Point], bool]:
     return [Point(**point) for point in data["points"]], data["complete"]
-
-
-def _why(reason: Exception) -> str:
-    """Return why a server cannot be reached, without what OpenSSL says about itself."""
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        return reason.verify_message
-    if isinstance(reason, ssl.SSLError) and reason.reason:
-        return reason.reason.replace("_", " ").lower()
-    return in_words(reason)
-
-
-def _ended(connection: http.client.HTTPConnection) -> bool:
-    """Whether the server has hung up on a connection that was kept open for the next request."""
-    if connection.sock is None:
-        return False  # it opens another by itself
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection.sock, selectors.EVENT_READ)
-        return bool(selector.select(0))  # nothing was asked, so all there can be is its end
-
-
-def _sendable(host: str, path: str) -> bool:
-    """Whether a request can be written that goes there; raise UnicodeError if not."""
-    host.encode("idna")
-    return path.isascii() and not any(sign <= " " or sign == "\x7f" for sign in host + path)
-
-
-def _digits(text: str) -> bool:
-    return text.isascii() and text.isdigit()
 
 
 def _key() -> str:
@@ -446,21 +345,6 @@ def _key() -> str:
 
 def _plain(value: Any) -> Any:
     """Return NumPy's numbers as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _failure(status: int, answer: bytes, url: str) -> LingapeError:
-    """Return the exception that the server had, or one like it."""
-    try:
-        data = json.loads(answer)
-        sentence, kind = str(data["error"]), data.get("kind")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        sentence, kind = f"{url} answered with status {status}. Look at its URL.", None
-    known = getattr(errors, kind, None) if isinstance(kind, str) else None
-    if isinstance(known, type) and issubclass(known, LingapeError):
-        return known(sentence)
-    if status == 404:
-        return NotFound(sentence)
-    if status == 409:
-        return Conflict(sentence)
-    return InvalidArgument(sentence) if status < 500 else StorageFailed(sentence)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")

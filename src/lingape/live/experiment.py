@@ -45,17 +45,18 @@ from .history import History, Point, checked_points
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
-from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked
+from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turn import Request, Turn
-from .verification import Verification, export_line, read_export, verify
+from .verification import Verification, export_line, read_export, verify, write_export
 
 EVERY = 500  # events between snapshots
 FAR = 16  # events that take about as long to replay as a snapshot does to read
 OFTEN = 8  # events between snapshots where many processes share an experiment
 SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 MOST = 1_000  # tickets in one ask
+VERBS = ("ask", "tell", "void", "add")  # methods that record something, also over HTTP
 T = TypeVar("T")
 CUT = (
     "Recording was interrupted. It may be recorded or not. Do the same again: what is there "
@@ -182,8 +183,10 @@ class Experiment:
     ) -> list[Ticket]:
         """Return `n` arms to pull, each with the ticket under which to tell its reward.
 
+        Once the question is answered, this is an ExplorationOver (409 over HTTP).
         Arms that are asked for and not told yet count when choosing, so that workers side by side
         get different arms where that helps.
+        n: how many arms.
         worker: who asks, for the log.
         ttl: for how long to count on the rewards, in seconds, as a timedelta or as "90s", "30m",
             "6h", "2d"; None for no deadline. A reward told later is as welcome.
@@ -224,9 +227,9 @@ class Experiment:
     def tell(self, ticket: str | Ticket, reward: float) -> Progress:
         """Record the reward of a ticket; return how many there are, and whether that settles it.
 
-        ticket: what ask() returned, or its id.
         Telling the same again changes nothing; telling another reward is a Conflict, and so is
         telling that of a voided ticket. A ticket past its deadline may be told.
+        ticket: what ask() returned, or its id.
         """
         id, value = id_of(ticket), checked_reward(reward)
 
@@ -253,9 +256,10 @@ class Experiment:
     def void(self, ticket: str | Ticket, reason: str) -> Progress:
         """Record that a ticket will have no reward; voiding again changes nothing.
 
-        ticket: what ask() returned, or its id.
         That must not depend on the reward: where a trial can go wrong because of the arm, tell its
         worst value instead.
+        ticket: what ask() returned, or its id.
+        reason: why, such as "node lost"; it must not depend on the reward.
         """
         id, why = id_of(ticket), checked_text("reason", reason)
         if not why:
@@ -278,6 +282,7 @@ class Experiment:
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for: history, or a trial somebody made unasked.
 
+        arm: the arm's number.
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
         value, key = checked_reward(reward), checked_text("key", key)
@@ -335,26 +340,18 @@ class Experiment:
     def history(self, points: int = 300) -> list[Point]:
         """Return how B(t) fell, in at most so many points; it replays the whole log."""
         checked_points(points)
-        with self._store.view(self.name) as view:
-            entries = list(read_linked(view))
-        self._store.sync()
         history = History()
-        history.follow([entries])
+        history.follow(read_pages(self._store, self.name))
         return history.points(points)
 
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        lines = self.export_lines()
-        with open(path, "x", encoding="ascii") as file:
-            file.writelines(lines)
-        return len(lines)
+        return write_export(path, self.export_lines())
 
-    def export_lines(self) -> list[str]:
-        """Return the lines of an export."""
-        with self._store.view(self.name) as view:
-            entries = list(read_linked(view))
-        self._store.sync()
-        return [export_line(entry) for entry in entries]
+    def export_lines(self) -> Iterator[str]:
+        """Yield the lines of an export, reading the log page by page."""
+        for page in read_pages(self._store, self.name):
+            yield from map(export_line, page)
 
     @classmethod
     def from_export(cls, path: str | Path, url: str) -> Self:

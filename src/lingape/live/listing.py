@@ -10,11 +10,11 @@ from .store import open_store
 
 
 def experiments(url: str, token: str | None = None) -> list[Summary | Unreadable]:
-    """Return the experiments in a database, or on a server, each in a line, by name.
+    """Return a line about each experiment in a database or on a server, by name.
 
-    Those whose log is damaged are among them as Unreadable.
+    Those whose log is damaged are Unreadable.
     url: as for Experiment.open, or as for Client.
-    token: if the server wants one.
+    token: if the server requires one.
     """
     if url.startswith(("http://", "https://")):
         with Client(url, token) as client:
@@ -33,5 +33,5 @@ def _line(url: str, name: str) -> Summary | Unreadable:
             return summary_of(replay, time.time())
     except StorageFailed:
         raise
-    except LingapeError as reason:  # also of a name that damage made none
+    except LingapeError as reason:  # also if damage made the name invalid
         return Unreadable(name, str(reason))

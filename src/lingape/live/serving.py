@@ -1,6 +1,5 @@
-"""Running the service: an address, one process or several, and an orderly end."""
+"""Run the service: on an address, in one process or several, until a signal."""
 
-import ipaddress
 import multiprocessing
 import os
 import signal
@@ -15,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument, MissingExtra, in_words
+from .addresses import host_in_url, loopback
 from .store import open_store
 
 if TYPE_CHECKING:
@@ -34,32 +34,11 @@ class Service:
     workers: int = 1  # processes
     read_token: str | None = field(default=None, repr=False)
     write_token: str | None = field(default=None, repr=False)
-    limits: "Limits | None" = None  # how much it takes on, if not what is usual
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def host_in_url(host: str) -> str:
-    """Return an address as URLs have it.
-
-    >>> host_in_url("127.0.0.1"), host_in_url("::1")
-    ('127.0.0.1', '[::1]')
-    """
-    return f"[{host}]" if ":" in host else host
+    limits: "Limits | None" = None  # how much it accepts, if not the usual
 
 
 def serve(service: Service, *, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; call `ready` with the URL once requests are taken."""
+    """Serve until SIGINT or SIGTERM; call `ready` with the URL once requests are accepted."""
     try:
         import uvicorn  # noqa: F401
 
@@ -71,12 +50,12 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
     check_tokens(service.read_token, service.write_token)
     if not loopback(service.host) and service.write_token is None:
         raise InvalidArgument(
-            f"Whoever reaches {service.host} could change experiments: serving there needs a "
+            f"Anyone who can reach {service.host} could change experiments: serving there needs a "
             "token for writing. Pass --write-token-file or set LINGAPE_WRITE_TOKEN, or serve on "
             "127.0.0.1."
         )
-    open_store(service.url, create=True).close()  # say now what is wrong with it
-    with _ending_well(), _listening(service) as listener:
+    open_store(service.url, create=True).close()  # report now what is wrong with it
+    with _exiting_cleanly(), _listen(service) as listener:
         ready(f"http://{host_in_url(service.host)}:{listener.getsockname()[1]}")
         if service.workers == 1:
             _serve(service, listener, None)
@@ -85,8 +64,8 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
 
 
 @contextmanager
-def _ending_well() -> Iterator[None]:
-    """Make SIGTERM end the process with status 0: uvicorn ends in order, then raises it again."""
+def _exiting_cleanly() -> Iterator[None]:
+    """Exit with status 0 on SIGTERM, which uvicorn raises again after it has shut down."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -97,10 +76,10 @@ def _ending_well() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _listening(service: Service) -> socket.socket:
-    """Return a socket that takes connections already; they wait until they are served."""
+def _listen(service: Service) -> socket.socket:
+    """Return a socket that accepts connections; they wait until they are served."""
     family = socket.AF_INET6 if ":" in service.host else socket.AF_INET
-    # By the protocol, which would be 0 otherwise, asyncio knows to send small answers at once.
+    # With the protocol, which would be 0 otherwise, asyncio sends small answers at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -110,7 +89,7 @@ def _listening(service: Service) -> socket.socket:
         listener.close()
         raise InvalidArgument(
             f"Port {service.port} of {service.host} cannot be used ({in_words(reason)}). "
-            "Choose another with --port, or end what uses it."
+            "Choose another with --port, or stop the program that uses it."
         ) from reason
     return listener
 
@@ -127,7 +106,7 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
         service.url,
         read_token=service.read_token,
         write_token=service.write_token,
-        # A name that a stranger made resolve to this machine is no way in where a token is needed.
+        # A token also stops pages that reach this machine by a host name of their own.
         hosts=None if service.write_token is not None else LOOPBACK | {host_in_url(service.host)},
         limits=limits,
         closing=lambda: server.should_exit,
@@ -147,7 +126,7 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            listener.listen(QUEUE)  # asyncio means by its backlog also how many it accepts at once
+            listener.listen(QUEUE)  # asyncio's backlog is also how many it accepts at once
 
     server = Server(config)
 
@@ -160,7 +139,7 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
         threading.Thread(target=watch, daemon=True).start()
     try:
         server.run(sockets=[listener])
-    except KeyboardInterrupt:  # uvicorn passes it on after an orderly end
+    except KeyboardInterrupt:  # uvicorn raises it again after it has shut down
         return
 
 
@@ -178,14 +157,14 @@ def _supervise(service: Service, listener: socket.socket) -> None:
         number: signal.signal(number, lambda *_: over.set())
         for number in (signal.SIGINT, signal.SIGTERM)
     }
-    crew = [start() for _ in range(service.workers)]
+    processes = [start() for _ in range(service.workers)]
     try:
         while not over.wait(0.5):
-            crew = [process if process.is_alive() else start() for process in crew]
+            processes = [each if each.is_alive() else start() for each in processes]
     finally:
-        for process in crew:
+        for process in processes:
             process.terminate()
-        for process in crew:
+        for process in processes:
             process.join(GRACE + 5)
             process.kill()
         for number, handler in before.items():

@@ -1,15 +1,16 @@
 """Experiments over HTTP: create, ask, tell, and watch what is proven.
 
-Every answer is JSON (but for the export and the stream). What a client does wrong gets a status of
-400 to 499 and {"error": a sentence, "kind": the name of the exception}; trouble with the database
-gets 503, and doing the same again is safe. Any number of server processes may share a database.
+Every answer is JSON (except for exports and streams). A client's mistake gets a status of 400 to
+499 and {"error": a sentence, "kind": the name of the exception}; trouble with the database gets
+503, and repeating the request is safe. Any number of server processes may share a database.
 
-A request passes the gate (who may come in?), its body is read (bodies), a route finds the
-experiment on the shelf and does what is asked (routes), and the answer goes out in the words of
-the library (answers), or as a sentence about what was wrong (failures). Streams watch.
+A request comes in on one of the connections, passes the gate, and reaches a route (app) with the
+parameters of a method of Experiment (schemas). The route takes the experiment from the shelf,
+calls the method, and answers with what it returns, or with what was wrong (failures). Streams
+watch.
 """
 
 from .app import LOOPBACK, create_app
-from .limits import Limits
+from .gate import Limits
 
 __all__ = ["LOOPBACK", "Limits", "create_app"]

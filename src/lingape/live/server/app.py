@@ -1,25 +1,49 @@
-"""The service as an ASGI app, put together from its parts."""
+"""The service as an ASGI app: its routes, how errors are answered, and the page."""
 
+import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
-from ... import __version__
-from .failures import handle_failures
-from .gate import Gate, check_tokens
-from .limits import Limits
-from .routes import Routes
-from .shelf import Shelf
+from ... import __version__, errors
+from ...errors import InvalidArgument, LingapeError, StorageFailed
+from ...problem import Problem
+from ..experiment import VERBS, Experiment
+from ..replay import LogCertificate
+from ..standing import Status, Summary, Unreadable
+from ..tickets import Ticket
+from ..verification import export_line
+from . import schemas
+from .gate import Gate, Limits, check_tokens
+from .schemas import After, CreateBody, Key, Limit, Name, Points, answers, as_json, envelope
+from .shelf import HistoryPage, Shelf
 from .watch import Watch
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGE = Path(__file__).parents[1] / "dashboard"
+ALL = "/api/experiments"
+ONE = "/api/experiments/{name}"
+HEALTH = envelope("Health", status=str, version=str)
+LISTING = envelope("Listing", experiments=list[Summary], unreadable=list[Unreadable])
+TICKETS = envelope("Tickets", tickets=list[Ticket])
+EVENTS = envelope("Events", events=list[dict[str, Any]])
+STATUSES = (
+    (errors.NotFound, 404),
+    ((errors.Conflict, errors.ExplorationOver), 409),
+    (StorageFailed, 503),
+    (errors.InvalidState, 500),  # repeating the request will not help
+)  # and 422 for other errors
 
 
 def create_app(
@@ -33,11 +57,11 @@ def create_app(
 ) -> FastAPI:
     """Return the service for a database, as an ASGI app.
 
-    write_token: lets its bearers do everything; without one, everybody who comes through may.
-    read_token: lets its bearers look. Without one the write token is needed to look, too.
+    write_token: permits everything; without one, everybody who can connect may do everything.
+    read_token: permits reading. Without one, reading needs the write token too.
     hosts: names by which clients may call the server; None for any.
-    limits: how much it takes on.
-    closing: says whether the server is about to end, and streams should too.
+    limits: how much the server accepts.
+    closing: says whether the server is shutting down, so that streams end.
     """
     check_tokens(read_token, write_token)
     limits = limits or Limits()
@@ -52,24 +76,225 @@ def create_app(
         title="lingape",
         version=__version__,
         summary="Find the best of many options in the fewest noisy trials, with a guarantee.",
-        docs_url=None,  # FastAPI's pages load scripts from elsewhere
+        docs_url=None,  # FastAPI's pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # that would send clients wherever the header Host says
         lifespan=lifespan,
     )
-    app.include_router(Routes(shelf, Watch(shelf.summary, closing), limits).router())
+    Routes(shelf, Watch(shelf.summary, closing), limits).add_to(app)
     _add_page(app)
-    handle_failures(app, shelf.where)
+    _answer_errors(app, shelf.where)
     _describe(app, secured=write_token is not None)
+    routes = [route for route in app.routes if isinstance(route, APIRoute)]
     app.add_middleware(
         Gate,
         read_token=read_token,
         write_token=write_token,
         hosts=hosts,
-        largest=limits.request,
-        most_numbers=limits.numbers,
+        limits=limits,
+        large=ALL,
+        posts=[route.path_regex for route in routes if "POST" in (route.methods or ())],
     )
     return app
+
+
+class Routes:
+    """What clients can request."""
+
+    def __init__(self, shelf: Shelf, watch: Watch, limits: Limits) -> None:
+        self._shelf, self._watch, self._limits = shelf, watch, limits
+
+    def add_to(self, app: FastAPI) -> None:
+        """Add the routes to an app."""
+        app.get("/api/health", **answers(HEALTH))(self.health)
+        app.get(ALL, **answers(LISTING))(self.experiments)
+        app.post(ALL, **answers(Status, 201))(self.create)
+        app.get(ONE, **answers(Status))(self.status)
+        app.get(f"{ONE}/certificate", **answers(LogCertificate))(self.certificate)
+        for verb in VERBS:
+            method = getattr(Experiment, verb)
+            made = get_type_hints(method)["return"]
+            made = TICKETS if made == list[Ticket] else made
+            app.post(
+                f"{ONE}/{verb}", name=verb, description=schemas.purpose_of(method), **answers(made)
+            )(self._recording(verb))
+        app.get(f"{ONE}/history", **answers(HistoryPage))(self.history)
+        app.get(f"{ONE}/events", **answers(EVENTS))(self.events)
+        app.get(f"{ONE}/export", **schemas.streams("application/jsonl"))(self.export)
+        app.get(f"{ONE}/stream", **schemas.streams("text/event-stream"))(self.stream)
+
+    def _recording(self, verb: str) -> Callable[..., Response]:
+        """Return the route that calls a method of the experiment with what is in the body."""
+        body_type: Any = schemas.body_model(getattr(Experiment, verb))
+
+        def record(name: Name, body: body_type, idempotency_key: Key = None) -> Response:
+            arguments = dict(body)
+            if arguments.get("n", 0) > self._limits.tickets:
+                raise InvalidArgument(
+                    f"This server hands out at most {self._limits.tickets} tickets at once; got "
+                    f"{body.n}. Ask for fewer."
+                )
+            if "key" in arguments and idempotency_key is not None:
+                if body.key not in (None, idempotency_key):
+                    raise InvalidArgument(
+                        "The header Idempotency-Key and key mean the same and must not differ. "
+                        "Send one of them."
+                    )
+                arguments["key"] = idempotency_key
+            with self._shelf.use(name) as experiment:
+                found = getattr(experiment, verb)(**arguments)
+            return as_json({"tickets": found} if isinstance(found, list) else found)
+
+        return record
+
+    async def health(self) -> Response:
+        """Say that the server is there."""
+        return as_json({"status": "ok", "version": __version__})
+
+    def experiments(self) -> Response:
+        """List the experiments; those whose log is damaged are listed separately."""
+        lines, unreadable = [], []
+        for name in self._shelf.names():
+            try:
+                lines.append(self._shelf.summary(name))
+            except StorageFailed:
+                raise
+            except LingapeError as reason:  # also if damage made the name invalid
+                unreadable.append(Unreadable(name, _sentence(reason, self._shelf.where)))
+        return as_json({"experiments": lines, "unreadable": unreadable})
+
+    def create(self, body: CreateBody) -> Response:
+        """Begin an experiment; if it exists with the same settings, nothing happens."""
+        (count, width), limits = body.problem.arms.shape, self._limits
+        if count > limits.arms or width > limits.features:
+            raise InvalidArgument(
+                f"This server takes at most {limits.arms} arms with {limits.features} features; "
+                f"got {count} with {width}. Leave some out, or use a database of your own."
+            )
+        self._shelf.create(body.name, Problem(**dict(body.problem)), body.explorer, body.seed)
+        with self._shelf.use(body.name) as experiment:
+            return as_json(experiment.status(), 201)
+
+    def status(self, name: Name) -> Response:
+        """Return how the experiment stands and what is proven."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.status())
+
+    def certificate(self, name: Name) -> Response:
+        """Return what is proven now; once settled, always the same."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.certificate())
+
+    def history(self, name: Name, points: Points = 300) -> Response:
+        """Return how B(t) fell, thinned."""
+        return as_json(self._shelf.history(name, points))
+
+    def events(self, name: Name, after: After = 0, limit: Limit = 100) -> Response:
+        """Return the events after one, oldest first."""
+        return as_json({"events": self._shelf.events(name, after, limit)})
+
+    def export(self, name: Name, after: After = 0) -> Response:
+        """Return the log as JSON lines, each event with its hash; of a part, the events after one.
+
+        It is read and sent page by page. If it turns out to be damaged midway, the answer breaks
+        off, and a request for the rest says why.
+        """
+        pages = self._shelf.export(name, after)
+        texts = ("".join(map(export_line, page)).encode() for page in pages)
+        first = next(texts, b"")  # damage in here is an error, not half an answer
+        return StreamingResponse(
+            chain((first,), texts),
+            media_type="application/jsonl",
+            headers={"content-disposition": f'attachment; filename="{name}.jsonl"'},
+        )
+
+    async def stream(self, name: Name) -> Response:
+        """Send an event "status" with the line of the list whenever it changes.
+
+        It changes when the log grows or a ticket becomes overdue. After 15 s of silence a comment
+        is sent.
+        """
+        await run_in_threadpool(self._shelf.head, name)
+        if self._watch.followers >= self._limits.streams:
+            raise HTTPException(
+                429,
+                f"This server keeps at most {self._limits.streams} streams open. Try again later, "
+                "or request the status now and then.",
+                {"retry-after": "5"},
+            )
+
+        async def moves() -> AsyncIterator[bytes]:
+            async with aclosing(self._watch.follow(name)) as looks:
+                async for now in looks:
+                    if now is None:
+                        yield b": nothing new\n\n"
+                    else:
+                        data = json.dumps(now.to_dict())
+                        yield f"id: {now.event}\nevent: status\ndata: {data}\n\n".encode()
+
+        return StreamingResponse(moves(), media_type="text/event-stream")
+
+
+def _answer_errors(app: FastAPI, where: str) -> None:
+    """Answer every exception with a sentence, which calls `where` just "the database"."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 422)
+        headers = {"retry-after": "1"} if status == 503 else None
+        data = {"error": _sentence(error, where), "kind": type(error).__name__}
+        return as_json(data, status, headers)
+
+    app.add_exception_handler(LingapeError, refused)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _other)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def _sentence(error: Exception, where: str) -> str:
+    """Return an exception's message without the address of the database, which stays private."""
+    return str(error).replace(where, "the database")
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        said = f"The body must be JSON; {first['ctx']['error']} at {first['loc'][-1]}."
+        return as_json({"error": said, "kind": "InvalidArgument"}, 400)
+    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    got = "" if first["type"] == "missing" else f"; got {_glimpse(first.get('input'))}"
+    said = f"{place}: {first['msg']}{got}. /openapi.json says what fits."
+    return as_json({"error": said, "kind": "InvalidArgument"}, 422)
+
+
+async def _other(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405 and request.url.path == "/api/experiments":
+        headers["allow"] = "GET, POST"  # two routes; Starlette names the first
+    return as_json({"error": _said(request, error)}, error.status_code, headers)
+
+
+def _said(request: Request, error: HTTPException) -> str:
+    """Return a sentence, also where the framework has only a word or two."""
+    path = _glimpse(request.url.path)
+    match error.status_code, error.detail:
+        case 404, "Not Found":
+            return f"There is nothing at {path}. /openapi.json lists what there is."
+        case 405, "Method Not Allowed":
+            return f"{request.method} is not allowed at {path}. /openapi.json lists what is."
+        case 400, "There was an error parsing the body":
+            return "The body must be JSON in UTF-8, with no huge numbers or deep nesting."
+    return str(error.detail)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    return as_json({"error": "The server has a bug; its log says which. Please report it."}, 500)
+
+
+def _glimpse(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _add_page(app: FastAPI) -> None:
@@ -83,7 +308,7 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _describe(app: FastAPI, *, secured: bool) -> None:
-    """Say in the OpenAPI document what routes do not: tokens."""
+    """Describe in the OpenAPI document what routes do not know about: tokens."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -1,10 +1,10 @@
-"""Connections that cannot stall a server: each has limited time, and all together limited room.
+"""Connections that cannot stall a server: each has limited time, and their number is limited.
 
 A client has some seconds for the head of a request, more for its body, and must take the answer as
-it is sent; a stream may stay open as long as it likes. When there are as many connections as the
-server takes, one that waits for its client makes room for the next: the one that has waited
-longest for a request, or else for the rest of one, or else for an answer to be taken. So whoever
-sends requests and reads answers gets through, however many others do half of it.
+it is sent; a stream may stay open for any time. When there are as many connections as the server
+takes, one that waits for its client is closed to make room for the next: the one that has waited
+longest for a request, or else for the rest of one, or else for an answer to be taken. So a client
+that sends whole requests and reads the answers gets through, however many others do not.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .limits import Limits
+from .gate import Limits
 
 SPARE = 192  # files that are not connections: databases, and connections about to open or close
 ACCEPTS = 16  # connections accepted at once, before any of them is counted
@@ -39,15 +39,15 @@ def most_connections(limits: Limits) -> int:
     return min(limits.connections, max(files - SPARE, files // 4))
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """A connection that is closed when its client takes too long, or others need the room."""
 
     limits: ClassVar[Limits]
     most: ClassVar[int]
-    # Those whose clients are to send something, the longest at it first.
-    heads: ClassVar[dict["Connection", None]]
-    bodies: ClassVar[dict["Connection", None]]
-    stalled: ClassVar[dict["Connection", None]]  # those whose clients do not take their answers
+    # Those that wait for their clients to send something, longest first; and to read an answer.
+    heads: ClassVar[dict["TimedConnection", None]]
+    bodies: ClassVar[dict["TimedConnection", None]]
+    stalled: ClassVar[dict["TimedConnection", None]]
     _alarm: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
@@ -87,14 +87,14 @@ class Connection(H11Protocol):
             self._stall.cancel()
         super().resume_writing()
 
-    def _awaited(self) -> "dict[Connection, None] | None":
-        """Return among whom it waits for the client to send something, or None."""
+    def _awaited(self) -> "dict[TimedConnection, None] | None":
+        """Return the list of those that wait for the same from their client, or None."""
         if self.cycle is None or self.cycle.response_complete:
             return self.heads
         return self.bodies if self.cycle.more_body else None
 
     def _expect(self) -> None:
-        """Give the client its time for what it has to send next, unless that runs already."""
+        """Start the time for what the client has to send next, unless it is running already."""
         awaited = self._awaited()
         if awaited is not None and self in awaited:
             return
@@ -119,14 +119,14 @@ class Connection(H11Protocol):
 
 
 def protocol(limits: Limits) -> type[H11Protocol]:
-    """Return how uvicorn is to speak HTTP within these limits."""
+    """Return uvicorn's HTTP protocol with these limits."""
     room = {"limits": limits, "most": most_connections(limits)}
-    waiting: dict[str, dict[Connection, None]] = {"heads": {}, "bodies": {}, "stalled": {}}
-    return type("Connection", (Connection,), room | waiting)
+    waiting: dict[str, dict[TimedConnection, None]] = {"heads": {}, "bodies": {}, "stalled": {}}
+    return type("TimedConnection", (TimedConnection,), room | waiting)
 
 
 class Sparing(logging.Filter):
-    """Lets a few messages of each kind through in a minute, then says how many were left out."""
+    """Lets a few messages of each kind per minute through, then says how many were left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,6 +145,6 @@ class Sparing(logging.Filter):
 
 
 def spare_the_log() -> None:
-    """Bound what clients can have the server write to its log."""
+    """Limit what clients can make the server write to its log."""
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(Sparing())

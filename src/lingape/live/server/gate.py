@@ -1,15 +1,17 @@
-"""Who may come in: the checks of a request that need not know what it asks for."""
+"""Checks of a request before its body is read: host, token, kind and size."""
 
 import asyncio
 import hmac
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fastapi import HTTPException
 
 from ...errors import InvalidArgument
+from ..experiment import MOST
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -18,10 +20,9 @@ App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 SMALL = 64 * 1024  # bytes of a request that does not bring arms
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,1000}")
-WRITES = ("/api/experiments", "/ask", "/tell", "/void", "/add")  # paths that end so
 OPEN = ("/", "/api/health", "/openapi.json")  # and /static/: the page that asks for a token
 
-# The page loads nothing from elsewhere, runs no inline script, and is in nobody's frame.
+# The page loads nothing from other sites, runs no inline script, and cannot be framed.
 HEADERS = (
     (
         b"content-security-policy",
@@ -35,18 +36,34 @@ HEADERS = (
 )
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How much a server accepts; anything beyond that is refused with an explanation."""
+
+    request: int = 16 * 1024 * 1024  # bytes
+    numbers: int = 1_000_000  # in a request
+    arms: int = 20_000
+    features: int = 1_000
+    tickets: int = MOST  # in one ask
+    experiments: int = 1_000
+    streams: int = 200  # open at once
+    connections: int = 1_000  # open at once; fewer where fewer files may be open
+    head: float = 10.0  # seconds for the head of a request to arrive, or for the next request
+    body: float = 120.0  # seconds for its body
+    stall: float = 60.0  # seconds for which a client may take nothing of its answer
+
+
 def check_tokens(read_token: str | None, write_token: str | None) -> None:
-    """Raise InvalidArgument for tokens that would not keep anybody out."""
+    """Raise InvalidArgument for tokens that protect nothing."""
     for token in (read_token, write_token):
         if token is not None and not TOKEN.fullmatch(token):
             raise InvalidArgument(
-                "A token must have at least 8 letters (a to z), digits and -._~+/=; this one is "
-                "shorter, or has something else in it. `openssl rand -hex 32` makes one."
+                "A token must have at least 8 characters, all of them letters (a to z), digits or "
+                "-._~+/=; this one does not. `openssl rand -hex 32` makes one."
             )
     if read_token is not None and write_token is None:
         raise InvalidArgument(
-            "A token for reading needs one for writing beside it, or everybody could write. Set "
-            "both."
+            "With a token for reading alone, everybody could write. Set one for writing too."
         )
     if read_token is not None and read_token == write_token:
         raise InvalidArgument("The tokens for reading and for writing must differ.")
@@ -55,10 +72,13 @@ def check_tokens(read_token: str | None, write_token: str | None) -> None:
 class Gate:
     """Check host, token, kind and size of each request before its body is read.
 
-    A page on another site cannot reach a server on this machine through the browser of somebody
-    who uses both: by a name of its own that resolves to 127.0.0.1, because hosts are checked
-    where no token is, and by a form, because what is posted must be application/json, for which a
-    browser asks first.
+    A page on another site cannot reach a server on this machine through a user's browser: not by
+    a name of its own that resolves to 127.0.0.1, because hosts are checked where there is no
+    token, and not by a form, because what is posted must be application/json, for which browsers
+    ask permission first.
+
+    posts: the paths to which JSON is posted.
+    large: the path to which arms are posted, in requests larger than others may be.
     """
 
     def __init__(
@@ -68,11 +88,12 @@ class Gate:
         read_token: str | None,
         write_token: str | None,
         hosts: Collection[str] | None,
-        largest: int,
-        most_numbers: int,
+        limits: Limits,
+        posts: Collection[re.Pattern[str]],
+        large: str,
     ) -> None:
-        self._app, self._hosts, self._largest = app, hosts, largest
-        self._most_numbers = most_numbers
+        self._app, self._hosts, self._limits = app, hosts, limits
+        self._posts, self._large = posts, large
         self._read = None if read_token is None else read_token.encode()
         self._write = None if write_token is None else write_token.encode()
 
@@ -81,11 +102,11 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
-        limit = self._largest if scope["path"] == "/api/experiments" else SMALL
+        limit = self._limits.request if scope["path"] == self._large else SMALL
         refused = (
             self._wrong_host(headers)
             or self._wrong_token(scope, headers)
-            or _wrong_kind(scope, headers)
+            or self._wrong_kind(scope, headers)
             or _too_large(headers.get(b"content-length", "0"), limit)
         )
         if refused is not None:
@@ -94,10 +115,10 @@ class Gate:
         if scope["method"] == "HEAD":
             await self._head(scope, receive, _marked(send))
             return
-        await self._app(scope, _counted(receive, limit, self._most_numbers), _marked(send))
+        await self._app(scope, _counted(receive, limit, self._limits.numbers), _marked(send))
 
     async def _head(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer as to GET, without what comes after the headers: a stream would never end."""
+        """Answer as to GET, but with the headers only: a stream would never end."""
         sent = asyncio.Event()
 
         async def only_headers(message: Message) -> None:
@@ -141,24 +162,21 @@ class Gate:
         if reads:
             return 403, "This is the token for reading. Send the one for writing."
         return 401, (
-            "This server wants a token, and got none or another one. Send the header "
-            "'Authorization: Bearer TOKEN': by Client(url, token) in Python, by "
+            "This server requires a token, and got none or a wrong one. Send the header "
+            "'Authorization: Bearer TOKEN': with Client(url, token) in Python, or set "
             "LINGAPE_WRITE_TOKEN or LINGAPE_READ_TOKEN in the shell."
         )
 
-
-def _wrong_kind(scope: Message, headers: dict[bytes, str]) -> tuple[int, str] | None:
-    kind = headers.get(b"content-type", "")
-    path = scope["path"].rstrip("\n")  # with a line break behind it, a route matches too
-    if (
-        scope["method"] != "POST"
-        or not path.endswith(WRITES)
-        or kind.split(";")[0].strip().lower() == "application/json"
-    ):
-        return None
-    return 415, (
-        f"What is posted must be JSON, with 'Content-Type: application/json'; got {kind[:100]!r}."
-    )
+    def _wrong_kind(self, scope: Message, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        kind, path = headers.get(b"content-type", ""), scope["path"]
+        if scope["method"] != "POST" or kind.split(";")[0].strip().lower() == "application/json":
+            return None
+        if not any(post.match(path) for post in self._posts):
+            return None
+        return 415, (
+            "What is posted must be JSON, with 'Content-Type: application/json'; got "
+            f"{kind[:100]!r}."
+        )
 
 
 def _too_large(length: str, limit: int) -> tuple[int, str] | None:
@@ -168,9 +186,9 @@ def _too_large(length: str, limit: int) -> tuple[int, str] | None:
 
 
 def _counted(receive: Receive, limit: int, most_numbers: int) -> Receive:
-    """Receive at most so many bytes, also of a body whose length was not announced.
+    """Limit the bytes received, also of a body whose length was not announced.
 
-    And at most so many numbers: read, each takes up to 32 bytes where it came in two.
+    And the numbers: once parsed, each takes up to 32 bytes where it was sent in two.
     """
     seen = commas = 0
 
@@ -196,7 +214,7 @@ def _counted(receive: Receive, limit: int, most_numbers: int) -> Receive:
 
 
 def _marked(send: Send) -> Send:
-    """Send with headers that tell browsers to be careful."""
+    """Add the headers that make browsers careful."""
 
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -209,7 +227,7 @@ def _marked(send: Send) -> Send:
 
 
 async def _dropped(receive: Receive, message: Message, limit: int) -> None:
-    """Take what comes after a message, up to so many bytes: whoever sends does not listen."""
+    """Read on up to `limit` bytes: a client reads the answer only when it has sent everything."""
     while message["type"] == "http.request" and message.get("more_body", False) and limit > 0:
         message = await receive()
         limit -= len(message.get("body", b""))
@@ -218,10 +236,7 @@ async def _dropped(receive: Receive, message: Message, limit: int) -> None:
 async def _refuse(status: int, sentence: str, limit: int, receive: Receive, send: Send) -> None:
     await _dropped(receive, {"type": "http.request", "more_body": True}, limit)
     body = json.dumps({"error": sentence}).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     marked = _marked(send)

@@ -1,8 +1,8 @@
-"""Experiments that a server has open: shared by its threads, put back when others need the room.
+"""The experiments that a server has open, shared by its threads.
 
-An Experiment may be used by several threads; it lets them in one by one. What is added here is
-that each is opened once, that no more than so many are open, and that one whose log turned out to
-be damaged, or to be another one, is opened anew by whoever comes next.
+An Experiment may be used by several threads; it lets them in one by one. Added here is that each
+is opened once, that few are open at a time, and that one whose log turned out to be damaged or
+replaced is opened again for the next request.
 """
 
 import threading
@@ -16,19 +16,23 @@ from ...errors import Conflict, InvalidState, NotFound
 from ...problem import Problem
 from ..events import as_data, from_text
 from ..experiment import Experiment
-from ..history import History
+from ..history import History, Point
 from ..standing import Summary, summary_of, valid_until
-from ..store import Entry, Head, Store, open_store, read_linked
+from ..store import Entry, Head, Store, open_store, read_pages
 
-PAGE = 1_000  # events read at once
-PATIENCE = 1.0  # seconds of replaying for one look at a history
+PATIENCE = 1.0  # seconds of replaying for one request of a history
 
 
-class _Known(NamedTuple):
-    """A summary, and until when only events can change it."""
+class HistoryPage(NamedTuple):
+    """How B(t) fell, as far as the log was read.
 
-    summary: Summary
-    until: float
+    event: the number of the last event read.
+    complete: whether that is all; if not, the log is long: request again to read on.
+    """
+
+    points: list[Point]
+    event: int
+    complete: bool
 
 
 class _Slot:
@@ -45,7 +49,7 @@ class _Slot:
 class Shelf:
     """The experiments of one database.
 
-    most: how many are kept open; more only while more are in use.
+    most: how many are kept open, unless more are in use.
     most_experiments: how many the database may have before `create` refuses.
     """
 
@@ -55,7 +59,8 @@ class Shelf:
         self.where = self._opened_store.url  # for messages
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()  # used longest ago first
-        self._known: dict[str, _Known] = {}
+        # Summaries, and until when only events can change them.
+        self._known: dict[str, tuple[Summary, float]] = {}
 
     def close(self) -> None:
         """Close the database."""
@@ -68,16 +73,16 @@ class Shelf:
 
     @property
     def _store(self) -> Store:
-        """The database; where the file is another one by now, that one."""
+        """The database; if its file was replaced, the new one."""
         with self._lock:
             if self._opened_store.outdated:
-                with suppress(NotFound):  # it says itself that it was removed
+                with suppress(NotFound):  # the old one says itself that it was removed
                     self._opened_store = open_store(self.url, create=False)
             return self._opened_store
 
     @contextmanager
     def use(self, name: str) -> Iterator[Experiment]:
-        """Give an experiment, opening it if need be."""
+        """Lend an experiment, opening it if necessary."""
         with self._slot(name) as slot:
             yield self._opened(name, slot)
 
@@ -121,12 +126,12 @@ class Shelf:
                 idle.experiment.close()
 
     def create(self, name: str, problem: Problem, explorer: str, seed: int) -> None:
-        """Begin an experiment, or find it begun with the same settings."""
+        """Begin an experiment, unless it exists with the same settings."""
         names = self._store.experiments()
         if name not in names and len(names) >= self._most_experiments:
             raise Conflict(
                 f"This server keeps at most {self._most_experiments} experiments, and has "
-                f"{len(names)}. Start one with another --db."
+                f"{len(names)}. Start another with another --db."
             )
         Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
 
@@ -135,65 +140,46 @@ class Shelf:
         return self._store.experiments()
 
     def summary(self, name: str) -> Summary:
-        """Return an experiment in a line; of one that has not moved, that costs little."""
+        """Return a line about an experiment; if it has not changed, that costs little."""
         head, now = self.head(name), time.time()
-        known = self._known.get(name)
-        if (
-            known is None
-            or now >= known.until
-            or head != (known.summary.event, known.summary.digest)
-        ):
+        found, until = self._known.get(name, (None, 0.0))
+        if found is None or now >= until or head != (found.event, found.digest):
             with self.use(name) as experiment, experiment.current() as replay:
-                known = _Known(summary_of(replay, now), valid_until(replay, now))
-            self._known[name] = known
-        return known.summary
+                found = summary_of(replay, now)
+                self._known[name] = found, valid_until(replay, now)
+        return found
 
     def head(self, name: str) -> Head:
-        """Return how far a log goes, or raise NotFound."""
+        """Return the end of a log, or raise NotFound."""
         with self._store.view(name) as view:
             head = view.head()
         if head.seq == 0:
             raise NotFound(
-                f"There is no experiment {name!r}. GET /api/experiments lists those that there "
-                "are; POST there to begin one."
+                f"There is no experiment {name!r}. GET /api/experiments lists those that exist; "
+                "POST there to begin one."
             )
         return head
 
-    def history(self, name: str, points: int) -> dict[str, Any]:
-        """Return how B(t) went, as far as there is time to read."""
+    def history(self, name: str, points: int) -> HistoryPage:
+        """Return how B(t) fell, as far as there is time to read."""
         with self._slot(name) as slot:
             self._opened(name, slot)
             with slot.remembering:
                 history = slot.history or History()
-                history.follow(self._pages(name, history.event), patience=PATIENCE)
+                pages = read_pages(self._store, name, history.event)
+                history.follow(pages, patience=PATIENCE)
                 slot.history = history
-                return {
-                    "points": [point._asdict() for point in history.points(points)],
-                    "event": history.event,
-                    "complete": history.complete,
-                }
+                return HistoryPage(history.points(points), history.event, history.complete)
 
     def events(self, name: str, after: int, limit: int) -> list[dict[str, Any]]:
         """Return events as data, oldest first."""
         self.head(name)
         return [
             as_data(from_text(entry.text, place=entry.seq))
-            for entry in self._read(name, after, limit)
+            for page in read_pages(self._store, name, after, after + limit)
+            for entry in page
         ]
 
-    def export(self, name: str) -> Iterator[list[Entry]]:
-        """Yield the log in pages; it is as long as it is when that begins."""
-        end = self.head(name).seq
-        return self._pages(name, 0, end)
-
-    def _pages(self, name: str, after: int, end: int | None = None) -> Iterator[list[Entry]]:
-        while page := self._read(name, after, PAGE if end is None else min(PAGE, end - after)):
-            yield page
-            after = page[-1].seq
-
-    def _read(self, name: str, after: int, limit: int) -> list[Entry]:
-        store = self._store
-        with store.view(name) as view:
-            entries = list(read_linked(view, after, limit)) if limit > 0 else []
-        store.sync()  # nobody hears of what a power cut could take back
-        return entries
+    def export(self, name: str, after: int) -> Iterator[list[Entry]]:
+        """Return the pages of a log after an event, up to its present end."""
+        return read_pages(self._store, name, after, self.head(name).seq)

@@ -1,4 +1,4 @@
-"""Streams: who follows an experiment hears when it moves."""
+"""Streams: followers of an experiment are told when it changes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from ...errors import LingapeError
 from ..standing import Summary
 
-LOOK = 0.5  # seconds between looks at the log
+LOOK = 0.5  # seconds between two looks at the log
 HEARTBEAT = 15.0  # seconds of silence on a stream, at most
 
 
@@ -19,7 +19,7 @@ class _Topic:
         self.followers = 0
         self.latest: Summary | None = None
         self.over = False
-        self.moved = asyncio.Event()  # a new one for each move
+        self.moved = asyncio.Event()  # a new one for each change
 
     def wake(self) -> None:
         self.moved.set()
@@ -29,18 +29,18 @@ class _Topic:
 class Watch:
     """Looks at each experiment that is followed, once for all its followers.
 
-    look: returns how an experiment stands.
-    closing: says whether the server is about to end, and streams should too.
+    look: returns a line about an experiment.
+    closing: says whether the server is shutting down, so that streams end.
     """
 
     def __init__(self, look: Callable[[str], Summary], closing: Callable[[], bool]) -> None:
         self._look, self._closing = look, closing
         self._topics: dict[str, _Topic] = {}
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop keeps no hold of them
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop keeps only weak references
         self.followers = 0
 
     async def follow(self, name: str) -> AsyncGenerator[Summary | None, None]:
-        """Yield how an experiment stands, now and when it moves; None after long silence."""
+        """Yield a line about an experiment, now and at each change; None after long silence."""
         topic = self._topics.get(name) or self._begin(name)
         topic.followers += 1
         self.followers += 1
@@ -78,7 +78,7 @@ class Watch:
                     topic.wake()
                 await asyncio.sleep(LOOK)
         except LingapeError:
-            pass  # clients come again, and hear of it then
+            pass  # clients connect again, and are told then
         finally:
             del self._topics[name]
             topic.over = True

@@ -1,0 +1,200 @@
+"""What comes in and what goes out, derived from the library's own methods and classes.
+
+The body of a request has the parameters of the method that it calls: names and defaults from its
+signature, descriptions from its docstring, limits from `PARAMETERS`. An answer has the fields of
+the class that it shows, with their types and the descriptions in its docstring.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from fastapi import Header, Path, Query
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, Field, PlainValidator, WithJsonSchema, create_model
+
+from ...arrays import FloatArray
+from ...problem import LARGEST, Problem
+from ..client import Client
+from ..experiment import MOST
+from ..model_check import ModelCheck
+from ..replay import LogCertificate
+from ..texts import LONGEST, NAME
+
+WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exactly
+DESCRIBED = re.compile(r"^(\w+): (.*(?:\n    .*)*)", re.MULTILINE)  # a parameter, in a docstring
+
+
+def purpose_of(thing: Any) -> str:
+    """Return what a docstring says before it comes to parameters and examples."""
+    text = inspect.cleandoc(thing.__doc__ or "").partition("\n>>>")[0]
+    return DESCRIBED.split(text)[0].strip()
+
+
+def _descriptions(thing: Any) -> dict[str, str]:
+    """Return what docstrings say about each parameter or field, in the words of JSON."""
+    found = {}
+    for each in reversed(getattr(thing, "__mro__", (thing,))):
+        for name, text in DESCRIBED.findall(inspect.cleandoc(each.__doc__ or "")):
+            words = re.sub(r"\bNone\b", "null", " ".join(text.split()))
+            found[name] = words[0].upper() + words[1:]
+    return found
+
+
+Text = Annotated[str, Field(max_length=LONGEST)]
+Name = Annotated[
+    str, Path(pattern=f"^{NAME.pattern}$", description="The experiment.", examples=["ads"])
+]
+Key = Annotated[
+    str | None,
+    Header(max_length=LONGEST, description="The same as key; ignored where there is no key."),
+]
+Points = Annotated[int, Query(ge=2, le=2_000, description="The maximum number of points.")]
+After = Annotated[int, Query(ge=0, le=WHOLE, description="The number of an event.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="The maximum number of events.")]
+
+
+def _matrix(rows: Any) -> FloatArray:
+    """Return rows of numbers as an array, and empty them: as lists they take far more memory."""
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise ValueError("must be a list with a list of numbers for each arm")
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("must have the same number of features for each arm")
+    if not {type(value) for row in rows for value in row} <= {int, float}:
+        raise ValueError("must have numbers for features")
+    matrix = np.empty((len(rows), len(rows[0]) if rows else 0))
+    try:
+        for i, row in enumerate(rows):
+            matrix[i] = row
+            row.clear()
+    except OverflowError:
+        matrix[:] = np.inf
+    if not np.isfinite(matrix).all():
+        raise ValueError("must have finite numbers for features")
+    return matrix
+
+
+# Types with limits; any other parameter has the type in the method's signature.
+PARAMETERS: dict[str, Any] = {
+    "arms": Annotated[
+        FloatArray,
+        PlainValidator(_matrix),
+        WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
+    ],
+    "names": list[Text] | None,
+    "name": Annotated[str, Field(pattern=f"^{NAME.pattern}$")],
+    "explorer": Text,
+    "seed": Annotated[int, Field(ge=0, le=WHOLE)],
+    "n": Annotated[int, Field(ge=1, le=MOST)],
+    "worker": Text | None,
+    "ttl": Annotated[Text | float | None, Field(examples=["6h"])],
+    "key": Text | None,
+    "ticket": Annotated[Text, Field(examples=["2-0-k3wzq5ab"])],
+    "reward": Annotated[float, Field(ge=-LARGEST, le=LARGEST)],
+    "reason": Annotated[Text, Field(min_length=1)],
+    "arm": Annotated[int, Field(ge=0, examples=[0])],
+}
+DEFAULTS = {"reason": "none given"}  # where the method has none
+DESCRIPTIONS = {  # where Python has more ways to say it than JSON
+    "arms": "One row of features per arm.",
+    "ticket": "Its id.",
+    "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
+    "deadline.",
+}
+PROBLEM = {"arms": [[1, 0], [0, 1], [0.7, 0.7]], "names": ["red", "blue", "both"]}
+EXAMPLE = {"name": "ads", "problem": PROBLEM | {"noise_scale": 0.5, "epsilon": 0.05}}
+
+
+def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
+    """Return the model of a body with the parameters of a method or class."""
+    said = _descriptions(call) | DESCRIPTIONS
+    content: dict[str, Any] = {}
+    for name, parameter in inspect.signature(call).parameters.items():
+        if name != "self":
+            missing = parameter.default is parameter.empty
+            default = DEFAULTS.get(name, ...) if missing else parameter.default
+            kind = PARAMETERS.get(name) or get_type_hints(call)[name]
+            content[name] = (Annotated[kind, Field(description=said.get(name))], default)
+    config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings
+    title = f"{call.__name__.title()}Body"
+    return create_model(title, __config__=config, __doc__=purpose_of(call), **content)
+
+
+PARAMETERS["problem"] = body_model(Problem)
+CreateBody: Any = body_model(Client.create, json_schema_extra={"examples": [EXAMPLE]})
+
+
+# Where `to_dict` adds to the fields, or changes them.
+DIFFERENT: dict[type, dict[str, Any]] = {
+    LogCertificate: {"gap_bound": float | None, "proven": bool},
+    ModelCheck: {"statement": str},
+}
+
+
+class Refusal(BaseModel):
+    """What was wrong."""
+
+    error: str = Field(description="The rule, the value that broke it, and the way out.")
+    kind: str | None = Field(None, description="The name of the exception.")
+
+
+ERRORS: dict[int | str, Any] = dict.fromkeys(("4XX", "500", "503"), {"model": Refusal})
+
+
+def answers(kind: Any, status: int = 200) -> dict[str, Any]:
+    """Return what FastAPI needs to know about a route that answers with such an object."""
+    responses = {status: {"model": _shown(kind)}} | ERRORS
+    return {"status_code": status, "response_model": None, "responses": responses}
+
+
+def streams(media_type: str) -> dict[str, Any]:
+    """Return what FastAPI needs to know about a route that sends text bit by bit."""
+    responses = {200: {"content": {media_type: {"schema": {"type": "string"}}}}} | ERRORS
+    return {"response_class": StreamingResponse, "response_model": None, "responses": responses}
+
+
+@cache
+def answer_model(kind: type) -> type[BaseModel]:
+    """Return the model of a dataclass or NamedTuple as its data look in JSON."""
+    hints, said = get_type_hints(kind), _descriptions(kind)
+    names = getattr(kind, "_fields", None) or [field.name for field in fields(kind)]
+    shown = {name: hints[name] for name in names} | DIFFERENT.get(kind, {})
+    content: dict[str, Any] = {
+        name: (_shown(hint), Field(description=said.get(name))) for name, hint in shown.items()
+    }
+    return create_model(kind.__name__, __doc__=purpose_of(kind), **content)
+
+
+def envelope(title: str, **hints: Any) -> type[BaseModel]:
+    """Return the model of an object with these fields."""
+    return create_model(title, **{name: _shown(hint) for name, hint in hints.items()})
+
+
+def _shown(hint: Any) -> Any:
+    """Return a type with models in place of dataclasses and NamedTuples."""
+    if isinstance(hint, type) and (is_dataclass(hint) or hasattr(hint, "_fields")):
+        return answer_model(hint)
+    if get_origin(hint) in (list, tuple):
+        return list[_shown(get_args(hint)[0])]  # type: ignore[misc]
+    return hint
+
+
+def as_json(found: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer in ASCII: texts may contain characters that UTF-8 cannot represent."""
+    body = json.dumps(_as_data(found), allow_nan=False, separators=(",", ":"))
+    return Response(body, status, headers, "application/json")
+
+
+def _as_data(found: Any) -> Any:
+    if hasattr(found, "to_dict"):
+        return found.to_dict()
+    if hasattr(found, "_asdict"):
+        return _as_data(found._asdict())
+    if isinstance(found, dict):
+        return {name: _as_data(value) for name, value in found.items()}
+    return [_as_data(each) for each in found] if isinstance(found, list) else found
