@@ -189,9 +189,9 @@ def test_refinement_stops_earlier_whatever_the_question(extra, settings):
             explorer = LinGapE(problem, bound=Mixture(refined=refined), **settings)
             counts = np.array([0.01 * pulls, pulls, 5, 5][: len(arms)], dtype=np.int64)
             explorer.estimate.load(counts, counts * (arms @ instance.theta))
-            explorer._contest = explorer._closest_contest(explorer.estimate)
-            explorer._settle()
-            if explorer.done:
+            _, contests, _, stopping = explorer.parts
+            contest = contests.closest(explorer.estimate, {})
+            if stopping.judge(contests, explorer.estimate, contest)[1]:
                 return pulls
         raise AssertionError("never settled")
 
@@ -213,8 +213,9 @@ def test_refinement_is_the_same_in_both_lanes(elimination):
             assert plain.counts.tolist() == compiled.counts.tolist()
             assert plain.contest[:2] == compiled.contest[:2]
             assert plain.contest.margin == pytest.approx(compiled.contest.margin, rel=1e-6)
-            for leader, rivals in plain._dropped.items():
-                assert rivals == pytest.approx(compiled._dropped.get(leader, {}), rel=1e-6)
+            dropped = [explorer.parts.stopping.kept() for explorer in (plain, compiled)]
+            for mine, other in zip(*map(sorted, dropped), strict=True):
+                assert mine == pytest.approx(other, rel=1e-6)
             pulls[bound.refined] = plain.counts.sum()
         earlier += pulls[True] < pulls[False]
     assert earlier

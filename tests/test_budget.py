@@ -30,7 +30,7 @@ from lingape import (
 )
 from lingape.complexity import complexity
 from lingape.errors import ExplorationOver, InvalidArgument, InvalidBound
-from lingape.explorers.budget_phases import apportioned, ranked
+from lingape.scaffold.budget_phases import apportioned, ranked
 from lingape.specs import Recipe
 from lingape.testing import Tape, errors_allowed
 

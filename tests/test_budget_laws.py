@@ -15,7 +15,6 @@ from lingape import (
     Tracking,
     UGapEBudget,
     Unstructured,
-    canonical,
 )
 from lingape.testing import BUDGET_LAWS
 
@@ -41,9 +40,3 @@ BUILDERS = {name: functools.partial(_built, kind) for name, kind in BUDGET_EXPLO
 @pytest.mark.parametrize("law", BUDGET_LAWS)
 def test_budget_explorer(law, explorer):
     BUDGET_LAWS[law](BUILDERS[explorer])
-
-
-@pytest.mark.parametrize("explorer", BUILDERS)
-def test_every_combination_has_a_compiled_lane(explorer):
-    built = BUILDERS[explorer](canonical(3).problem(norm_bound=2.0), 30)
-    assert built.compiled() is not None

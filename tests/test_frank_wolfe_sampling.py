@@ -8,9 +8,10 @@ import scipy.optimize
 
 from lingape import FrankWolfeSampling, Problem, SelfNormalized, canonical, run, soare, sphere
 from lingape.complexity import characteristic_time
-from lingape.explorers.frank_wolfe_sampling import is_square, maximin
-from lingape.explorers.lin_game import alternatives
-from lingape.kernels import frank_wolfe as kernel
+from lingape.designs.matrix_game import maximin
+from lingape.explorers.frank_wolfe_sampling import is_square
+from lingape.kernels.pulls import frank_wolfe as kernel
+from lingape.pulls.alternatives import alternatives
 from lingape.testing import Tape, pulls_of
 from test_lin_game import rate
 
@@ -25,7 +26,7 @@ def test_first_steps_by_hand():
     ⌊t/2⌋ is a square for t = 3, 8, 9, and t = 4 is the first step that is not even.
     """
     explorer = FrankWolfeSampling(Problem(np.eye(2)))
-    totals, told = explorer.memory.vectors[0], []
+    totals, told = explorer.parts.pull.memory.totals, []
     for _ in range(4):
         told.append(explorer.ask())
         explorer.tell(told[-1], [1.0, 0.0][told[-1]])

@@ -13,6 +13,7 @@ from benchmarks.guarantees import (
     upper_limit,
 )
 from lingape import LinGapE, Mixture, Tracking, canonical, run, soare
+from lingape.lanes import compiled_lane
 from lingape.paper import TABLE_1
 from lingape.paper.settings import BOUND as PAPER
 from lingape.testing import errors_allowed
@@ -93,9 +94,9 @@ def test_the_compiled_lane_does_not_drift():
     """After 10^7 rounds the lanes still agree, and the caches with a fresh solve."""
     instance = soare(5, 0.001)
     explorer = LinGapE(instance.problem(norm_bound=2.0, delta=1e-6), bound=PAPER)
-    lane = explorer.compiled()
+    lane = compiled_lane(explorer)
     rng = np.random.default_rng(0)
-    lane.advance(instance.gaussian().compiled(), rng, 10_000_000 - 1_000)
+    lane.advance(instance.gaussian().kernel(), rng, 10_000_000 - 1_000)
     book = lane._book
     explorer.estimate.load(lane.counts, lane.sums)
     assert np.allclose(book.means, explorer.estimate.means, rtol=1e-9, atol=1e-12)

@@ -15,7 +15,6 @@ from lingape import (
     SelfNormalized,
     XYOracle,
     XYStatic,
-    canonical,
 )
 from lingape.testing import BOUND_LAWS, EXPLORER_LAWS
 
@@ -71,13 +70,6 @@ BOUND_BUILDERS = dict(BOUNDS) | {
 @pytest.mark.parametrize("law", EXPLORER_LAWS)
 def test_explorer(law, explorer):
     EXPLORER_LAWS[law](BUILDERS[explorer])
-
-
-@pytest.mark.parametrize("explorer", BUILDERS)
-def test_every_registered_combination_has_a_compiled_lane(explorer):
-    instance = canonical(3)
-    built = BUILDERS[explorer](instance.problem(norm_bound=2.0), instance.gaussian().means)
-    assert built.compiled() is not None
 
 
 @pytest.mark.parametrize("bound", BOUND_BUILDERS)

@@ -24,7 +24,7 @@ def test_shares_of_a_plain_bandit_by_hand():
     """With K equal rivals, minimise 1/w + 1/v for w + (K - 1)v = 1: w/v = √(K - 1)."""
     instance = canonical(5, 0.4)
     explorer = LazyTrackAndStop(instance.problem())
-    shares = explorer.shares(instance.gaussian().means)
+    shares = explorer.parts.pull.shares(instance.gaussian().means)
     assert shares == pytest.approx([1 / 3] + [1 / 6] * 4, rel=1e-5)
 
 
@@ -47,22 +47,22 @@ def test_shares_are_those_of_the_lower_bound(instance):
 def test_ties_get_the_even_design():
     problem = Problem(np.eye(4))
     explorer = LazyTrackAndStop(problem)
-    assert explorer.shares(np.array([1.0, 1.0, 0.0, 0.0])) == pytest.approx([0.25] * 4)
+    assert explorer.parts.pull.shares(np.array([1.0, 1.0, 0.0, 0.0])) == pytest.approx([0.25] * 4)
     with_margin = LazyTrackAndStop(Problem(np.eye(4), epsilon=0.1))
-    assert with_margin.shares(np.array([1.0, 1.0, -9.0, -9.0]))[1] > 0.4
+    assert with_margin.parts.pull.shares(np.array([1.0, 1.0, -9.0, -9.0]))[1] > 0.4
 
 
 def test_designs_are_solved_for_at_powers_of_two(monkeypatch):
     instance = soare(3, 0.1)
     times = []
     explorer = LazyTrackAndStop(instance.problem(delta=1e-30))
-    solve = explorer.shares
+    solve = explorer.parts.pull.shares
 
     def watched(means):
         times.append(explorer.estimate.pulls)
         return solve(means)
 
-    monkeypatch.setattr(explorer, "shares", watched)
+    monkeypatch.setattr(explorer.parts.pull, "shares", watched)
     pulls_of(explorer, Tape(instance.gaussian().means), 300)
     assert times == [4, 8, 16, 32, 64, 128, 256]
 
@@ -86,7 +86,7 @@ def naive_pulls(explorer, tape, rounds):
     arms = explorer.problem.arms
     spanning = list(explorer.problem.spanning)
     pulled, rewards, weights = [], [], []
-    current = LazyTrackAndStop(explorer.problem).memory.vectors[0]
+    current = LazyTrackAndStop(explorer.problem).parts.pull.memory.shares
     while len(pulled) < rounds:
         t = len(pulled)
         counts = np.bincount(pulled, minlength=len(arms))
@@ -101,7 +101,7 @@ def naive_pulls(explorer, tape, rounds):
             )
             weights.append(current)
             if math.log2(t).is_integer():
-                current = explorer.shares(arms @ theta)
+                current = explorer.parts.pull.shares(arms @ theta)
             total = sum(weights)
             if np.linalg.eigvalsh(root @ v @ root.T)[0] < math.sqrt(t / len(spanning)) - 1e-9:
                 arm = min(spanning, key=lambda k: counts[k])
@@ -142,6 +142,8 @@ def test_a_compiled_run_goes_on_plainly():
     explorer, again = LazyTrackAndStop(problem), LazyTrackAndStop(problem)
     run(explorer, world, seed=3, max_pulls=500, lane="compiled")
     run(again, world, seed=3, max_pulls=500, lane="plain")
-    assert np.allclose(explorer.memory.vectors, again.memory.vectors, atol=1e-6)
-    assert explorer.memory.vectors[1].sum() == pytest.approx(500 - 3 + 1, rel=1e-4)
+    memory, other = explorer.parts.pull.memory, again.parts.pull.memory
+    assert np.allclose(memory.shares, other.shares, atol=1e-6)
+    assert np.allclose(memory.totals, other.totals, atol=1e-6)
+    assert memory.totals.sum() == pytest.approx(500 - 3 + 1, rel=1e-4)
     assert explorer.ask() == again.ask()

@@ -220,7 +220,7 @@ def test_workers_share_out_the_weights():
     instance = soare(3, 0.3)
     explorer = LinGame(instance.problem(delta=1e-100))
     run(explorer, instance.gaussian(), seed=2, max_pulls=2_000)
-    weights = explorer.memory.vectors[1]
+    weights = explorer.parts.pull.memory.weights
     shares = np.bincount(explorer.ask_many(200), minlength=4) / 200
     assert shares == pytest.approx(weights, abs=0.02)
 

@@ -18,6 +18,7 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, InvalidBound
+from lingape.lanes import compiled_lane
 from lingape.testing import Tape, pulls_of
 
 
@@ -111,16 +112,16 @@ def test_certificate_names_arms_that_none_outside_beats():
     pulls_of(explorer, Tape(means, scale=0.2), 20_000)
     inside = explorer.certificate().arms
     for j in inside:
-        margins, _ = explorer._margins(explorer.estimate, j)
+        margins, _ = explorer.parts.contests.margins(explorer.estimate, j)
         assert np.delete(margins, inside).max() <= 0.2
 
 
 def test_lanes():
     """m = 1 has a compiled lane, unless the bound is refined; m > 1 has none."""
     problem = canonical(4, 0.5).problem()
-    assert LinGIFA(problem).compiled() is not None
-    assert LinGIFA(problem, m=2).compiled() is None
-    assert LinGIFA(problem, bound=Mixture(refined=True)).compiled() is None
+    assert compiled_lane(LinGIFA(problem)) is not None
+    assert compiled_lane(LinGIFA(problem, m=2)) is None
+    assert compiled_lane(LinGIFA(problem, bound=Mixture(refined=True))) is None
 
 
 def test_refuses():

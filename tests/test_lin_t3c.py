@@ -20,7 +20,7 @@ def test_drawn_means_have_the_posterior_covariance():
         if not draws:
             explorer.tell_many([0, 1, 2, 3, 4, 0, 0], [0.1, 0.2, 0.3, 0.1, 0.0, 0.2, 0.1])
             estimate = explorer.estimate
-        draws.append(explorer._drawn(estimate))
+        draws.append(explorer.parts.pull._drawn(estimate))
     v = (problem.arms.T * estimate.counts) @ problem.arms
     covariance = 0.25 * problem.arms @ np.linalg.inv(v) @ problem.arms.T
     assert np.allclose(np.mean(draws, axis=0), estimate.means, atol=0.04)
@@ -32,11 +32,11 @@ def test_challenger_by_hand():
     second is 0.1/√2 behind and the third 0.5/√1.01."""
     explorer = LinT3C(Problem(np.eye(3)))
     explorer.tell_many([0, 1] + [2] * 100, [1.0, 0.9] + [0.5] * 100)
-    assert explorer._challenger(explorer.estimate, 0) == 1
+    assert explorer.parts.pull._challenger(explorer.estimate, 0) == 1
     explorer.tell_many([1] * 99, [0.4] * 99)  # now it is 0.595/√1.01 behind
-    assert explorer._challenger(explorer.estimate, 0) == 2
+    assert explorer.parts.pull._challenger(explorer.estimate, 0) == 2
     # A leader that looks worse is challenged by the arm that is furthest ahead.
-    assert explorer._challenger(explorer.estimate, 1) == 2
+    assert explorer.parts.pull._challenger(explorer.estimate, 1) == 2
 
 
 def naive_pulls(problem, tape, rounds, seed):

@@ -27,6 +27,7 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, InvalidEnvironment, MissingExtra
+from lingape.lanes import compiled_lane
 from lingape.paper import settings
 from lingape.pulls import greedy
 
@@ -293,11 +294,11 @@ def test_rows_of_the_compiled_lane_agree_with_a_fresh_solve(count):
     arms[7] = arms[3] + 1e-6 * arms[4]
     problem, world = Problem(arms), Gaussian(arms, arms[3])
     explorer = LinGapE(problem)
-    lane, rng = explorer.compiled(), np.random.default_rng(0)
+    lane, rng = compiled_lane(explorer), np.random.default_rng(0)
     for until in range(100, 1_000, 37):
-        lane.advance(world.compiled(), rng, until)
+        lane.advance(world.kernel(), rng, until)
         explorer.estimate.load(lane.counts, lane.sums)
-        book = lane._book
+        book, kernel = lane._book, lane._kernels.bound
         assert np.allclose(book.means, explorer.estimate.means, rtol=1e-9, atol=1e-9)
         owners = [(row, arm) for row, arm in enumerate(book.owner) if arm >= 0]
         assert owners
@@ -306,7 +307,7 @@ def test_rows_of_the_compiled_lane_agree_with_a_fresh_solve(count):
             variance, sensitivity = explorer.estimate.contrasts(int(arm))
             others = np.arange(count) != arm
             assert np.allclose(book.gap_variance[row][others], variance[others], rtol=1e-6)
-            assert np.allclose(book.gap_sensitivity[row][others], sensitivity[others], rtol=1e-6)
+            assert np.allclose(kernel.sensitivity[row][others], sensitivity[others], rtol=1e-6)
 
 
 def test_two_arms_that_are_nearly_the_same_are_contested_exactly():
@@ -314,8 +315,8 @@ def test_two_arms_that_are_nearly_the_same_are_contested_exactly():
     instance = soare(5, 0.01)
     explorer = settings.lingape(settings.synthetic_problem(instance))
     lane, world, rng = (
-        explorer.compiled(),
-        instance.gaussian().compiled(),
+        compiled_lane(explorer),
+        instance.gaussian().kernel(),
         np.random.default_rng(0),
     )
     for pulls in range(298_230, 298_260):  # two arms score alike to 5e-9 at the 298,246th

@@ -15,7 +15,7 @@ from lingape import (
     soare,
 )
 from lingape.errors import InvalidArgument, InvalidEnvironment
-from lingape.explorers.phased import PhasedExplorer
+from lingape.scaffold.phases import PhasedExplorer
 from lingape.trace import TracePoint, trace
 
 EASY = canonical(3, 1.0)
