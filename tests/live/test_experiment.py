@@ -9,7 +9,7 @@ import pytest
 from crew import ARMS, problem, pull
 from tamper import change
 
-import lingape.live.experiment as live
+import lingape.live.turns as live
 from lingape import EXPLORERS, Experiment, LinGapE, Problem, noise_scale_for
 from lingape.errors import (
     Conflict,
@@ -250,7 +250,6 @@ def test_opening(url):
             Experiment.open(place, "ads", create=EASY)
     for settings in (
         {"explorer": "xy-oracle"},
-        {"explorer": "xy-static"},
         {"explorer": "nobody"},
         {"seed": -1},
         {"create": ARMS},
@@ -418,7 +417,7 @@ def unsettled(events):
         (replaced(Told, reward=-5.0), "does not follow|does not say so"),
         (replaced(Told, arm=1), "another arm"),
         (replaced(Told, ticket="2-0-zzzzzzzz"), "never asked for"),
-        (replaced(Asked, tickets=(("9-0-aaaaaaaa", 0),)), "not of this event"),
+        (replaced(Asked, tickets=(("9-0-aaaaaaaa", 0),)), "does not belong to this event"),
         (replaced(Asked, tickets=(("2-0-aaaaaaaa", 7),)), "from 0 to 1"),
         (replaced(Voided, ticket="2-0-zzzzzzzz"), "never asked for"),
         (replaced(Added, arm=3), "from 0 to 1"),
@@ -428,7 +427,7 @@ def unsettled(events):
         (claimed(gap_bound="none"), "does not follow"),
         (claimed(gap_bound=-1.0), "does not follow"),
         (claimed(pulls=2), "does not follow"),
-        (keyed_twice, 'add "k", is that of another'),
+        (keyed_twice, 'add "k", was used before'),
         (unsettled, "does not say so"),
         (lambda events: events[1:], "after event 0 comes event 2"),
         (lambda events: [*events[:2], events[0], *events[3:]], "comes event 1"),
@@ -625,7 +624,7 @@ def test_a_crowd_takes_over_snapshots(url, monkeypatch):
         assert one._crowded and two._crowded
         del followed[:]
         with three.current() as replay:
-            late = replay.explorer.state(), replay.head, vars(replay.tally)
+            late = replay.explorer.state(), replay.head, vars(replay.averages)
         assert len(followed) < 60
         with one.current() as replay:
             assert replay.explorer.state() == late[0] and replay.head == late[1]

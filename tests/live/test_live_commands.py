@@ -117,7 +117,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "--ttl must be a time such as" in call("ask", "--ttl", "soon", code=1)
     assert "Which experiment" in invoke("verify", url, code=2)
     assert "cannot be used" in invoke("verify", "nowhere.jsonl", code=1)
-    assert "{names} stands for nothing" in call("run", "--reward-cmd", "x {names}", code=1)
+    assert "{names} is not a placeholder" in call("run", "--reward-cmd", "x {names}", code=1)
 
 
 def test_what_may_work_later_has_an_exit_code_of_its_own(arms, url, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from lingape.live.events import Asked, Created, Told, Voided
 from lingape.live.losses import _evidence, compared
 from lingape.live.model_check import check
 from lingape.live.replay import Replay
+from lingape.live.snapshots import restore, snapshot_of
 
 
 class World:
@@ -251,9 +252,9 @@ def test_snapshots_keep_count(url):
             elif i % 2:
                 experiment.tell(ticket.id, 0.5)
         with experiment.current() as replay:
-            snapshot, before = replay.snapshot(), vars(replay.closings)
+            snapshot, before = snapshot_of(replay), vars(replay.closings)
             created = experiment.events(limit=1)[0]
         again = Replay(created, "")
-        assert again.restore(snapshot)
+        assert restore(again, snapshot)
         for name, value in vars(again.closings).items():
             assert np.array_equal(value, before[name]), name

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..finding import Stop
+    from ..live.command import Stop
 
 LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
 INTERRUPTED = 128 + signal.SIGINT
@@ -17,7 +17,7 @@ INTERRUPTED = 128 + signal.SIGINT
 @contextmanager
 def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
     """Turn signals into requests to stop; also give a list of those that came."""
-    from ..finding import Stop
+    from ..live.command import Stop
 
     stop, caught = Stop(), []
     before: dict[int, Any] = {}

@@ -11,8 +11,8 @@ from .experiment import Experiment
 from .history import Point
 from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
-from .noise import noise_scale_for
 from .replay import LogCertificate, Progress
+from .rewards import noise_scale_for
 from .standing import Standing, Status, Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify

@@ -1,4 +1,4 @@
-"""How B(t) fell: an experiment's past, from a replay of its own."""
+"""How B(t) fell in the past of an experiment, from a replay of its own."""
 
 import time
 from collections.abc import Iterable
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgument
-from .events import Added, Told
+from ..checks import checked_whole
 from .replay import Replay
 from .standing import contest_in, gap_bound_of
 from .store import Entry
@@ -51,11 +50,11 @@ class History:
         if self._replay is None:
             self._replay = Replay.begin(entry)
             return
-        event = self._replay.follow(entry)
-        contest = contest_in(self._replay)
-        if contest is None or not isinstance(event, Told | Added):
+        before = self._replay.progress.pulls
+        self._replay.follow(entry)
+        contest, pulls = contest_in(self._replay), self._replay.progress.pulls
+        if contest is None or pulls == before:
             return
-        pulls = self._replay.progress.pulls
         self._last = Point(pulls, contest.leader, contest.rival, gap_bound_of(contest))
         if pulls % self._every == 0 or not self._points:
             self._points.append(self._last)
@@ -77,6 +76,4 @@ class History:
 
 def checked_points(points: int) -> int:
     """Return how many points to show, or raise InvalidArgument."""
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InvalidArgument(f"points must be a whole number from 2; got {points!r}.")
-    return points
+    return checked_whole("points", points, least=2)

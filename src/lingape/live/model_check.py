@@ -22,7 +22,8 @@ from ..arrays import FloatArray, IntArray
 from ..printable import printable
 from ..problem import LARGEST, Problem
 from . import losses
-from .replay import Replay, Tally
+from .replay import Replay
+from .tallies import Averages
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
@@ -89,7 +90,7 @@ class ModelCheck:
 
 def check(replay: Replay, now: float) -> ModelCheck:
     """Compare rewards with the model, and what is missing among the arms."""
-    found = check_model(replay.problem, replay.tally)
+    found = check_model(replay.problem, replay.averages)
     voided, overdue = losses.voided(replay), losses.overdue(replay, now)
     warnings = list(found.warnings)
     closings = replay.closings
@@ -122,12 +123,12 @@ def check(replay: Replay, now: float) -> ModelCheck:
     )
 
 
-def check_model(problem: Problem, tally: Tally) -> ModelCheck:
+def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
     """Compare rewards with the linear model and with R."""
-    pulled = np.flatnonzero(tally.counts)
+    pulled = np.flatnonzero(rewards.counts)
     if not len(pulled):
         return ModelCheck((), None, problem.noise_scale, None, None, ())
-    counts, averages = tally.counts[pulled], tally.means[pulled]
+    counts, averages = rewards.counts[pulled], rewards.means[pulled]
     fitted, leverages, rank = _fit(problem.orthonormal[pulled], counts, averages)
     r = problem.noise_scale
     apart = averages - fitted
@@ -143,7 +144,7 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
         linear_p = chi_square_tail(off, len(pulled) - rank)
     repeats = int(counts.sum()) - len(pulled)
     if repeats > 0:
-        squares = float(tally.squares.sum())
+        squares = float(rewards.squares.sum())
         noise = math.sqrt(squares / repeats)
         noise_p = chi_square_tail(squares / r / r, repeats)
     worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]

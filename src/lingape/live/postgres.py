@@ -21,10 +21,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
-from ..chain import chained
 from ..errors import InvalidArgument, InvalidState, NotFound, StorageFailed
 from .forks import after_fork
-from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, checked_snapshot, checksum
+from .store import START, WAY_OUT, Entry, Head, Note, Snapshot, chained, checked_snapshot, checksum
 
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers

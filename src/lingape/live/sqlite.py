@@ -26,7 +26,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from ..chain import chained
 from ..errors import InvalidState, NotFound, StorageFailed
 from .files import WAL, Files
 from .forks import Living
@@ -38,6 +37,7 @@ from .store import (
     Head,
     Note,
     Snapshot,
+    chained,
     checked_row,
     checked_snapshot,
     checksum,

@@ -198,13 +198,13 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     best_first = np.argsort(-np.where(problem.can_answer, high, -np.inf), kind="stable")
     chosen = best_first[:MOST_ARMS]
     if len(problem) > MOST_ARMS:  # half for those that may be best, half for those most pulled
-        most_pulled = np.argsort(-replay.tally.counts, kind="stable")[: MOST_ARMS // 2]
+        most_pulled = np.argsort(-replay.averages.counts, kind="stable")[: MOST_ARMS // 2]
         wanted = np.isin(best_first, most_pulled)
         wanted |= np.cumsum(~wanted) <= MOST_ARMS - len(most_pulled)
         chosen = best_first[wanted]
     if contest is not None and contest.leader not in chosen:
         chosen[-1] = contest.leader
-    pulls = replay.tally.counts[chosen].tolist()
+    pulls = replay.averages.counts[chosen].tolist()
     voided = replay.closings.voided[chosen].tolist()
     ends = ([_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high))
     return tuple(

@@ -1,7 +1,9 @@
 """Where logs of experiments are kept: what a database has to do, and no more.
 
-A log is a chain: each entry carries the hash of all entries up to it, so that an entry changed,
-lost or put in between is noticed by whoever reads on.
+A log is a chain: each entry carries the hash of all entries up to it, so that an entry that was
+changed, lost or inserted is noticed when the log is read. That protects against accidents and
+edits by hand, not against somebody who computes the hashes anew, nor against a lost end: only a
+hash kept elsewhere shows that.
 """
 
 import hashlib
@@ -9,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from ..chain import as_bytes, chained
 from ..errors import InvalidArgument, InvalidState, MissingExtra
 
 START = hashlib.sha256(b"lingape live log, version 1").hexdigest()
@@ -112,6 +113,16 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def chained(digest: str, text: str) -> str:
+    """Return the hash of a log that has hash `digest` after an entry is added."""
+    return hashlib.sha256(as_bytes(digest) + as_bytes(text)).hexdigest()
+
+
+def as_bytes(text: str) -> bytes:
+    """Return a text as it is stored, also where damage made it no text."""
+    return text.encode(errors="surrogatepass")
 
 
 def checksum(text: str) -> str:
