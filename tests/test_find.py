@@ -83,9 +83,9 @@ def head(path=LOG):
         return replay.head
 
 
-def live(*words):
+def live(*words, code=0):
     result = CliRunner().invoke(main, ["live", *words])
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == code, result.output
     return result.stdout
 
 
@@ -156,7 +156,7 @@ def test_the_log_is_a_live_experiment(arms):
 def test_workers_share_the_log_of_a_search(arms):
     options = ["--reward-cmd", PLAIN, "--noise-scale", "0.5"]
     find(*options, "--max-pulls", "2")
-    live("run", "sqlite:///" + LOG, "find", "--reward-cmd", PLAIN, "--max-pulls", "2")
+    live("run", "sqlite:///" + LOG, "find", "--reward-cmd", PLAIN, "--max-pulls", "2", code=3)
     result = find(*options, "--max-pulls", "6", "--resume", "--json")
     assert json.loads(result.stdout)["pulls"] == 6
 

@@ -129,12 +129,19 @@ class Client:
         return self._get("/api/experiments", _summaries)
 
     def create(
-        self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
+        self,
+        name: str,
+        problem: Problem,
+        *,
+        rewards: str | tuple[float, float] | None = None,
+        explorer: str = "lingape",
+        seed: int = 0,
     ) -> "RemoteExperiment":
         """Begin an experiment; one that is there with the same settings goes on."""
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),
+            "rewards": rewards,
             "explorer": explorer,
             "seed": seed,
         }

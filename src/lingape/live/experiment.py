@@ -6,7 +6,7 @@ that any number of them can share an experiment.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -36,13 +36,14 @@ from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, make_explorer
 from .rewards import Rewards
 from .standing import Status, status_of
-from .store import Note, open_store
+from .store import Note, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turns import SharedLog, Turn
-from .verification import Verification, export_line, read_export, verify
+from .verification import Verification, export_line, read_export, verify, write_export
 
 MOST = 1_000  # tickets in one ask
+VERBS = ("ask", "tell", "void", "add")  # methods that record something, also over HTTP
 
 
 class Experiment(SharedLog):
@@ -147,8 +148,10 @@ class Experiment(SharedLog):
     ) -> list[Ticket]:
         """Return `n` arms to pull, each with the ticket under which to tell its reward.
 
+        Once the question is answered, this is an ExplorationOver (409 over HTTP).
         Arms that are asked for and not told yet count when choosing, so that workers side by side
         get different arms where that helps.
+        n: how many arms.
         worker: who asks, for the log.
         ttl: for how long to count on the rewards, in seconds, as a timedelta or as "90s", "30m",
             "6h", "2d"; None for no deadline. A reward told later counts just the same.
@@ -185,9 +188,9 @@ class Experiment(SharedLog):
     def tell(self, ticket: str | Ticket, reward: float) -> Progress:
         """Record the reward of a ticket; return how many there are, and whether that settles it.
 
-        ticket: what ask() returned, or its id.
         Telling the same again changes nothing; telling another reward is a Conflict, and so is
         telling that of a voided ticket. A ticket past its deadline may be told.
+        ticket: what ask() returned, or its id.
         """
         id, value = id_of(ticket), checked_reward(reward)
 
@@ -215,9 +218,10 @@ class Experiment(SharedLog):
     def void(self, ticket: str | Ticket, reason: str) -> Progress:
         """Record that a ticket will have no reward; voiding again changes nothing.
 
-        ticket: what ask() returned, or its id.
         That must not depend on the reward: where a trial can go wrong because of the arm, tell its
         worst value instead.
+        ticket: what ask() returned, or its id.
+        reason: why, such as "node lost"; it must not depend on the reward.
         """
         id, why = id_of(ticket), checked_text("reason", reason)
         if not why:
@@ -241,6 +245,7 @@ class Experiment(SharedLog):
         """Record a reward that no ticket asked for: history, or a trial nobody asked for.
 
         Explorers whose pulls are fixed in advance refuse those that are not due.
+        arm: the arm's number.
 
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
@@ -282,25 +287,26 @@ class Experiment(SharedLog):
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
-        return [from_text(text, place=seq) for seq, text, _ in self._entries(after, limit)]
+        with self._store.view(self.name) as view:
+            entries = list(read_linked(view, after, limit))
+        self._store.sync()
+        return [from_text(entry.text, place=entry.seq) for entry in entries]
 
     def history(self, points: int = 300) -> list[Point]:
         """Return how B(t) fell, in at most so many points; it replays the whole log."""
         checked_points(points)
         history = History()
-        history.follow([self._entries()])
+        history.follow(read_pages(self._store, self.name))
         return history.points(points)
 
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        lines = self.export_lines()
-        with open(path, "x", encoding="ascii") as file:
-            file.writelines(lines)
-        return len(lines)
+        return write_export(path, self.export_lines())
 
-    def export_lines(self) -> list[str]:
-        """Return the lines of an export."""
-        return [export_line(entry) for entry in self._entries()]
+    def export_lines(self) -> Iterator[str]:
+        """Yield the lines of an export, reading the log page by page."""
+        for page in read_pages(self._store, self.name):
+            yield from map(export_line, page)
 
     @classmethod
     def from_export(cls, path: str | Path, url: str) -> Self:
@@ -401,7 +407,3 @@ def _beginning(
         seed=seed,
         version=__version__,
     )
-
-
-# What records an event and answers with Progress; a server has a route for each.
-RECORDING = (Experiment.tell, Experiment.void, Experiment.add)

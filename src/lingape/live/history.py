@@ -15,12 +15,15 @@ KEPT = 2_048  # points, while reading
 
 
 class Point(NamedTuple):
-    """Who led after so many rewards, and what was proven."""
+    """Which arm led after so many rewards, and what was proven.
+
+    gap_bound: B(t); None while nothing is proven.
+    """
 
     pulls: int
     leader: int
     rival: int
-    gap_bound: float | None  # B(t); None while nothing is proven
+    gap_bound: float | None
 
 
 class History:

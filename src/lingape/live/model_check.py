@@ -34,30 +34,43 @@ WAY_OUT = (
 
 
 class ArmFit(NamedTuple):
-    """How far one arm's average lies from the linear fit."""
+    """How far one arm's average lies from the linear fit.
+
+    z: the difference in its standard deviations; 0 where the fit goes through it.
+    """
 
     arm: int
     name: str
     pulls: int
     average: float
     fitted: float
-    z: float  # the difference in its standard deviations; 0 where the fit goes through it
+    z: float
 
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Whether rewards look as supposed."""
+    """Whether rewards look as assumed.
 
-    arms: tuple[ArmFit, ...]  # pulled ones, worst fit first, at most 500
-    linear_p: float | None  # chance of so bad a fit; None while any fit would do
-    noise_scale: float  # R, as stated
-    noise: float | None  # standard deviation of rewards around their arm's average
-    noise_p: float | None  # chance of so much noise, if it is R
+    arms: pulled ones, worst fit first, at most 500.
+    linear_p: the probability of so bad a fit if rewards are linear; None while any fit is good.
+    noise_scale: R, as stated.
+    noise: the standard deviation of rewards around their arm's average.
+    noise_p: the probability of so much noise if it is R.
+    warnings: what contradicts the assumptions.
+    voided_p: the probability that arms ever differ so much in voided tickets, if all are voided
+        alike, is at most this; None if none is.
+    overdue_p: the same for tickets that are open for too long.
+    statement: all that in words.
+    """
+
+    arms: tuple[ArmFit, ...]
+    linear_p: float | None
+    noise_scale: float
+    noise: float | None
+    noise_p: float | None
     warnings: tuple[str, ...]
-    voided_p: float | None = (
-        None  # chance that arms ever differ so much in voided tickets, at most
-    )
-    overdue_p: float | None = None  # the same for those that are open for too long
+    voided_p: float | None = None
+    overdue_p: float | None = None
 
     @property
     def fine(self) -> bool:

@@ -52,6 +52,10 @@ class LogCertificate(Certificate):
 
     The hash covers everything in the log up to that event: whoever has kept it can tell whether a
     log shown later is the one that the certificate is about.
+
+    statement: what is proven, in words.
+    event: the number of the event that proves it.
+    digest: the hash of the log up to it.
     """
 
     statement: str = ""

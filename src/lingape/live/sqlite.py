@@ -27,9 +27,8 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ..errors import InvalidState, NotFound, StorageFailed
-from .files import WAL, Files
+from .files import WAL, Files, Journal
 from .forks import Living
-from .journal import Journal
 from .store import (
     START,
     WAY_OUT,

@@ -26,7 +26,12 @@ STATES = {
 
 
 class Standing(NamedTuple):
-    """How an arm stands: its pulls, and how much better than the leader it is."""
+    """How an arm stands: its pulls, and how much better than the leader it is.
+
+    gap: estimated mean minus the leader's; None until arms can be compared.
+    low: it is at least this.
+    high: it is at most this.
+    """
 
     arm: int
     name: str
@@ -34,9 +39,9 @@ class Standing(NamedTuple):
     pending: int
     overdue: int
     voided: int
-    gap: float | None  # estimated mean minus the leader's; None until arms can be compared
-    low: float | None  # it is at least this,
-    high: float | None  # and at most this
+    gap: float | None
+    low: float | None
+    high: float | None
 
 
 class Unreadable(NamedTuple):
@@ -48,28 +53,43 @@ class Unreadable(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """How an experiment stands, in a line."""
+    """How an experiment stands, in a line.
+
+    arms: how many there are.
+    pulls: rewards, told and added.
+    pending: tickets whose reward is awaited.
+    overdue: tickets past their deadline; their rewards still count.
+    voided: tickets that will have no reward.
+    answer: the arm that the certificate names, once settled.
+    leader: the arm that looks best now; None until arms can be compared.
+    rival: the arm that may still beat it by most.
+    gap_bound: B(t): how much better than the leader the best arm may be, at most; None while
+        nothing is proven.
+    event: the number of the last event.
+    digest: the hash of the log up to it.
+    warnings: why the certificate may be wrong; see check.
+    """
 
     name: str
     explorer: str
-    arms: int  # how many there are
-    pulls: int  # rewards, of tickets and added
-    pending: int  # tickets whose reward is awaited
-    overdue: int  # tickets past their deadline; their rewards are welcome still
-    voided: int  # tickets that will have no reward
+    arms: int
+    pulls: int
+    pending: int
+    overdue: int
+    voided: int
     settled: bool
-    answer: int | None  # the arm that the certificate names, once settled
+    answer: int | None
     answer_name: str | None
-    leader: int | None  # the arm that looks best now; None until arms can be compared
+    leader: int | None
     leader_name: str | None
-    rival: int | None  # the arm that may still beat it by most
+    rival: int | None
     rival_name: str | None
-    gap_bound: float | None  # B(t): by how much at most; None while nothing is proven
+    gap_bound: float | None
     epsilon: float
     delta: float
-    event: int  # number of the last event
-    digest: str  # hash of the log up to it
-    warnings: tuple[str, ...]  # why the certificate may be wrong, see ModelCheck
+    event: int
+    digest: str
+    warnings: tuple[str, ...]
 
     @property
     def state(self) -> str:
@@ -93,11 +113,15 @@ class Summary:
 
 @dataclass(frozen=True)
 class Status(Summary):
-    """How an experiment stands, what is proven, and how each arm compares."""
+    """How an experiment stands, what is proven, and how each arm compares.
+
+    standings: at most 500 arms, those that may be best first; if there are more, those most
+        pulled are among them.
+    """
 
     certificate: LogCertificate
     check: ModelCheck
-    standings: tuple[Standing, ...]  # at most 500 arms, those that may be best or were pulled most
+    standings: tuple[Standing, ...]
 
     def __str__(self) -> str:
         rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"

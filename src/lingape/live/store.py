@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import InvalidArgument, InvalidState, MissingExtra
 
+PAGE = 1_000  # entries read at once
 START = hashlib.sha256(b"lingape live log, version 1").hexdigest()
 
 
@@ -175,6 +176,25 @@ def read_linked(view: View, after: int = 0, limit: int | None = None) -> Iterato
     for entry in view.read(after, limit):
         before = check_link(before, entry)
         yield entry
+
+
+def read_pages(
+    store: Store, name: str, after: int = 0, end: int | None = None
+) -> Iterator[list[Entry]]:
+    """Yield the entries of a log from number `after` + 1 to `end`, some at a time.
+
+    Between pages nothing is kept open: whoever reads slowly hinders nobody.
+    """
+    while end is None or after < end:
+        limit = PAGE if end is None else min(PAGE, end - after)
+        with store.view(name) as view:
+            page = list(read_linked(view, after, limit))
+        store.sync()  # a power cut cannot take back what others are shown
+        if page:
+            yield page
+        if len(page) < limit:
+            return
+        after += limit
 
 
 WAY_OUT = "Restore a copy; `lingape live verify` says whether it is whole."

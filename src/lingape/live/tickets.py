@@ -23,13 +23,14 @@ class Ticket:
     id: the number of the event that asked for it, its place there, and random letters. Numbers
         alone would be given out again when a database is restored from a copy, and then a reward
         told late would count for another arm.
+    deadline: in seconds since 1970; after it, others may be asked instead.
     """
 
     id: str
     arm: int
     name: str
     features: tuple[float, ...]
-    deadline: float | None  # seconds since 1970; after it, others may be asked instead
+    deadline: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""

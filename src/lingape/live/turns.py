@@ -16,7 +16,7 @@ from .events import Event, Settled, as_text, from_text, rounded
 from .forks import after_fork
 from .replay import Replay
 from .snapshots import restore, snapshot_of
-from .store import WAY_OUT, Entry, Log, Note, Store, View, has_entry, read_linked
+from .store import WAY_OUT, Log, Note, Store, View, has_entry, read_linked
 
 EVERY = 500  # events between snapshots
 FAR = 16  # events that take about as long to replay as a snapshot does to read
@@ -137,13 +137,6 @@ class SharedLog:
 
     def _now(self) -> float:
         return rounded(self._clock())
-
-    def _entries(self, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """Return entries of the log whose hashes are right, and which are safe on disk."""
-        with self._store.view(self.name) as view:
-            entries = list(read_linked(view, after, limit))
-        self._store.sync()
-        return entries
 
     def _renew(self) -> None:
         """Forget the threads of the parent process, which do not exist here."""

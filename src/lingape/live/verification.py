@@ -114,6 +114,20 @@ def export_line(entry: Entry) -> str:
     return json.dumps(data | {"hash": entry.digest}) + "\n"
 
 
+def write_export(path: str | Path, lines: Iterable[str]) -> int:
+    """Write the lines of an export to a new file, or leave none behind; return how many."""
+    count = 0
+    with open(path, "x", encoding="ascii") as file:
+        try:
+            for line in lines:
+                file.write(line)
+                count += 1
+        except BaseException:
+            Path(path).unlink()
+            raise
+    return count
+
+
 def read_export(path: str | Path) -> Iterator[Entry]:
     """Yield the entries of a log that was exported as JSON lines."""
     with open(path, "rb") as file:

@@ -1,6 +1,6 @@
 """What comes in: the bodies of requests, and the parts of their addresses."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import Header, Path, Query
@@ -17,6 +17,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._\-]{0,99}$"
 
 Text = Annotated[str, Field(max_length=LONGEST)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
 Reward = Annotated[float, Field(allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
 Name = Annotated[str, Path(pattern=NAME, description="The experiment.", examples=["ads"])]
 Key = Annotated[str | None, Header(max_length=LONGEST, description="The same as key.")]
@@ -98,6 +99,10 @@ class NewBody(_Body):
 
     name: str = Field(pattern=NAME, description="1 to 100 letters and digits.")
     problem: ProblemBody
+    rewards: Literal["binary"] | Range | None = Field(
+        None,
+        description='"binary" for 0 and 1, [low, high] for a range.',
+    )
     explorer: Text = Field("lingape", description="Who chooses arms, with settings if need be.")
     seed: int = Field(0, ge=0, le=2**53 - 1, description="Of explorers that draw.")
 

@@ -120,7 +120,7 @@ class Shelf:
             if idle.experiment is not None:
                 idle.experiment.close()
 
-    def create(self, name: str, problem: Problem, explorer: str, seed: int) -> None:
+    def create(self, name: str, problem: Problem, **settings: Any) -> None:
         """Begin an experiment, or find it begun with the same settings."""
         names = self._store.experiments()
         if name not in names and len(names) >= self._most_experiments:
@@ -128,7 +128,7 @@ class Shelf:
                 f"This server keeps at most {self._most_experiments} experiments, and has "
                 f"{len(names)}. Start one with another --db."
             )
-        Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
+        Experiment.open(self.url, name, create=problem, **settings).close()
 
     def names(self) -> list[str]:
         """Return the names of all experiments."""
