@@ -305,6 +305,11 @@ def from_data(data: Any, *, place: int) -> Event:
     return KINDS[said](**values)
 
 
+def words_by_kind() -> dict[str, str]:
+    """Return the words for each kind of event."""
+    return {name: kind.words for name, kind in KINDS.items()}
+
+
 def damaged(place: int, why: str) -> InvalidState:
     """Return what to raise for an event that cannot be."""
     return InvalidState(

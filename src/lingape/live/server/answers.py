@@ -163,6 +163,7 @@ class History(BaseModel):
 
 class Events(BaseModel):
     events: list[dict[str, Any]]
+    words: dict[str, str] = Field(description="For each kind; {name} stands for a field.")
 
 
 class Error(BaseModel):

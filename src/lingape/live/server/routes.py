@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ... import __version__
 from ...errors import LingapeError, StorageFailed
+from ..events import words_by_kind
 from ..verification import export_line
 from . import answers as out
 from .answers import answers, as_json, streams
@@ -109,8 +110,9 @@ class Routes:
         return as_json(self._shelf.history(name, points))
 
     def events(self, name: Name, after: After = 0, limit: Limit = 100) -> Response:
-        """Return the events after one, oldest first."""
-        return as_json({"events": self._shelf.events(name, after, limit)})
+        """Return the events after one, oldest first, and the words for each kind of event."""
+        found = self._shelf.events(name, after, limit)
+        return as_json({"events": found, "words": words_by_kind()})
 
     def export(self, name: Name) -> Response:
         """Return the log as JSON lines, each event with its hash."""
