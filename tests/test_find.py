@@ -425,7 +425,7 @@ def test_other_files_are_not_taken_for_logs(arms, data):
     options = ["--reward-cmd", PLAIN, "--noise-scale", "0.1", "--log", "log"]
     assert find(*options).exit_code == 1
     result = find(*options, "--resume")
-    assert result.exit_code == 1 and "no database" in result.stderr
+    assert result.exit_code == 1 and "not a database" in result.stderr
     assert Path("log").read_bytes() == data
 
 

@@ -303,7 +303,7 @@ def test_a_server_that_restarts_50_times_under_load(context, postgres_server, ur
 def test_an_interrupt_while_the_server_answers(postgres_url, monkeypatch, look):
     """Half of an answer is still under way: that connection is of no use any more."""
     with Experiment.open(postgres_url, "ads", create=problem()) as experiment:
-        batch, calls = live._batch, iter(range(1, 100))
+        batch, calls = live.batch, iter(range(1, 100))
 
         def interrupted(connection, statements, values):
             if next(calls) == look:
@@ -312,7 +312,7 @@ def test_an_interrupt_while_the_server_answers(postgres_url, monkeypatch, look):
             return batch(connection, statements, values)
 
         with monkeypatch.context() as patch:
-            patch.setattr(live, "_batch", interrupted)
+            patch.setattr(live, "batch", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 experiment.add(0, 1.0)
         experiment.add(0, 1.0)

@@ -442,7 +442,7 @@ def test_a_damaged_file(sqlite_url, path):
 def test_files_of_others(sqlite_url, tmp_path):
     path = tmp_path / "run.db"
     path.write_text("dear diary, " * 100)
-    with pytest.raises(InvalidState, match="no database"):
+    with pytest.raises(InvalidState, match="not a database"):
         Experiment.open(sqlite_url, "ads", create=problem())
     assert path.read_text() == "dear diary, " * 100
     path.unlink()

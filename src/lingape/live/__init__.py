@@ -1,7 +1,7 @@
 """Experiments with the real world: workers that ask for tickets and tell rewards, late or twice.
 
-An append-only log of events is the truth, and everything else follows from it: who was asked to
-pull what, what it paid, and what is proven.
+An append-only log of events is the truth, and everything else follows from it: which arms were
+asked for, what they paid, and what is proven.
 """
 
 from .client import Client, RemoteExperiment

@@ -1,4 +1,4 @@
-// The model check: do rewards look as the certificate supposes?
+// The model check: do rewards look as the certificate assumes?
 
 import { fitPicture, fitScale, tableAxis } from "./charts.js";
 import { count, el, number, say, shortened } from "./dom.js";
