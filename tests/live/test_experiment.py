@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -20,16 +21,11 @@ from lingape.errors import (
     InvalidState,
     NotFound,
 )
-from lingape.explorers.planned import PlannedExplorer
 from lingape.live import Added, Asked, Settled, Told, Voided, read_export, verify
 from lingape.live.replay import Replay
 
 EASY = Problem([[1, 0], [0, 1]], noise_scale=0.1, names=["red", "blue"])
-SERVED = [
-    name
-    for name, kind in EXPLORERS.items()
-    if name != "xy-oracle" and not issubclass(kind, PlannedExplorer)
-]
+SERVED = [name for name in EXPLORERS if name != "xy-oracle"]
 
 
 @pytest.fixture
@@ -570,7 +566,7 @@ def test_after_close_everything_says_so(url, tmp_path):
         experiment.check,
         experiment.events,
         experiment.history,
-        experiment.export_lines,
+        lambda: list(experiment.export_lines()),
         lambda: experiment.export(tmp_path / "x.jsonl"),
         experiment.verify,
         lambda: experiment.run(lambda ticket: 1.0),
@@ -647,3 +643,43 @@ def test_who_fell_behind_notices_another_log(url):
         assert head[0] == 2
         with pytest.raises(InvalidState, match="event 3 is not what was written"):
             old.status()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "scale", "wrong"), [("binary", 0.5, [0.5, -1, 2]), ((-1, 3), 2.0, [-1.5, 4])]
+)
+def test_rewards_outside_what_was_promised_are_refused(url, rewards, scale, wrong):
+    asked = Problem(ARMS, noise_scale=scale)
+    with Experiment.open(url, "ads", create=asked, rewards=rewards) as experiment:
+        (ticket,) = experiment.ask()
+        for reward in wrong:
+            for call in (lambda r: experiment.tell(ticket, r), lambda r: experiment.add(0, r)):
+                with pytest.raises(InvalidReward, match="rewards have to be"):
+                    call(reward)
+        assert len(experiment.events()) == 2
+        assert experiment.tell(ticket, 1).pulls == 1
+        assert experiment.events()[0].rewards.noise_scale == scale
+    for other in (None, (0, 0.9)):
+        with pytest.raises(Conflict, match="rewards"):
+            Experiment.open(url, "ads", create=asked, rewards=other)
+    with pytest.raises(InvalidArgument, match="noise_scale must be at least"):
+        Experiment.open(url, "new", create=Problem(ARMS, noise_scale=0.4), rewards=rewards)
+    for none in ("binry", (1, 1), (2, 1), (0, float("nan")), 3, [0, 1, 2]):
+        with pytest.raises(InvalidArgument, match="range of rewards"):
+            Experiment.open(url, "new", create=asked, rewards=none)
+
+
+def test_a_log_with_a_reward_outside_does_not_verify(url, tmp_path):
+    from lingape.live.events import as_text, from_text
+    from lingape.live.store import START, Entry, chained
+
+    asked = Problem(ARMS, noise_scale=0.5)
+    with Experiment.open(url, "ads", create=asked, rewards="binary") as experiment:
+        experiment.add(0, 1)
+        experiment.export(tmp_path / "log")
+    first, second = read_export(tmp_path / "log")
+    forged = as_text(replace(from_text(second.text, place=2), reward=0.5))
+    entries = [first, Entry(2, forged, chained(first.digest, forged))]
+    assert chained(START, first.text) == first.digest
+    with pytest.raises(InvalidState, match="rewards have to be 0 or 1"):
+        verify(entries)

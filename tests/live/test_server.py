@@ -238,7 +238,6 @@ def test_what_is_not_there_comes_with_a_way_out(calls):
         {"seed": -1},
         {"explorer": "nobody"},
         {"explorer": "xy-oracle"},
-        {"explorer": "xy-static"},
         {"explorer": "lingape(" * 20},
         {"explorer": "lingape(bound=mixture(scales=many))"},
         {"explorer": "lingape(ridge=x)"},

@@ -32,8 +32,8 @@ class Rewards:
             low = high = float("nan")
         if isinstance(given, str) or not -LARGEST <= low < high <= LARGEST:
             raise InvalidArgument(
-                "rewards must be 'binary', or the lowest and the highest reward there can be; "
-                f"got {given!r}."
+                "The range of rewards must be the lowest and the highest reward there can be, or "
+                f"'binary' for 0 and 1; got {given!r}."
             )
         return cls(low, high)
 

@@ -68,8 +68,7 @@ class Routes:
     def create(self, body: NewBody) -> Response:
         """Begin an experiment; if it is there with the same settings, nothing happens."""
         problem = body.problem.to_problem(self._limits)
-        settings = {"rewards": body.rewards, "explorer": body.explorer, "seed": body.seed}
-        self._shelf.create(body.name, problem, **settings)
+        self._shelf.create(body.name, problem, body.explorer, body.seed, body.rewards)
         with self._shelf.use(body.name) as experiment:
             return as_json(experiment.status().to_dict(), 201)
 
