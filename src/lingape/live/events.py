@@ -5,9 +5,9 @@ that is written and checked when it is read; how the dashboard says it (`words`)
 other event of a log may have (`reference`); and what follows from it (`apply`). Defining the class
 registers it, so that such events can be recorded, replayed, verified, exported and shown.
 
-Times come from the clock of whoever wrote the event. They are only there to be read: what an
-experiment does follows from the order of events and from deadlines, so a clock that jumps breaks
-nothing.
+Times come from the clock of the process that wrote the event. They are only there to be read: what
+an experiment does follows from the order of events and from deadlines, so a clock that jumps does
+no harm.
 """
 
 import json

@@ -1,8 +1,8 @@
 """An experiment in the real world: tickets out, rewards in, and everything in a log.
 
 What comes in is checked, appended to the log, made durable, and only then acknowledged. Each
-process keeps what the log amounts to (Replay) in memory and reads on before it does anything, so
-that any number of them can share an experiment.
+process keeps the state that follows from the log (Replay) in memory and reads on before it does
+anything, so that any number of them can share an experiment.
 """
 
 import time
@@ -242,11 +242,10 @@ class Experiment(SharedLog):
         return self._in_turn(act)
 
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
-        """Record a reward that no ticket asked for: history, or a trial nobody asked for.
+        """Record a reward that no ticket asked for: history, or a trial made unasked.
 
         Explorers whose pulls are fixed in advance refuse those that are not due.
         arm: the arm's number.
-
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
         value, key = checked_reward(reward), checked_text("key", key)
@@ -293,7 +292,7 @@ class Experiment(SharedLog):
         return [from_text(entry.text, place=entry.seq) for entry in entries]
 
     def history(self, points: int = 300) -> list[Point]:
-        """Return how B(t) fell, in at most so many points; it replays the whole log."""
+        """Return how B(t) fell, in at most `points` points; it replays the whole log."""
         checked_points(points)
         history = History()
         history.follow(read_pages(self._store, self.name))

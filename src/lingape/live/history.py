@@ -38,7 +38,7 @@ class History:
         self._every = 1  # rewards between points kept
 
     def follow(self, pages: Iterable[Iterable[Entry]], *, patience: float = np.inf) -> None:
-        """Read on, for so many seconds: a long log with many arms takes minutes to replay."""
+        """Read on, for `patience` seconds at most: a long log with many arms takes minutes."""
         end = time.monotonic() + patience
         self.complete = False
         for page in pages:
@@ -67,7 +67,7 @@ class History:
             self._points = [first, *(point for point in rest if point.pulls % self._every == 0)]
 
     def points(self, most: int) -> list[Point]:
-        """Return at most so many points, the first and the last among them."""
+        """Return at most `most` points, the first and the last among them."""
         points = list(self._points)
         if self._last is not None and points[-1] is not self._last:
             points.append(self._last)

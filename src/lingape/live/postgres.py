@@ -87,7 +87,7 @@ class PostgresStore(PostgresServer):
         return nullcontext()
 
     def sync(self) -> None:
-        """Do nothing: a commit is on disk when it returns, and nobody sees it before."""
+        """Do nothing: a commit is on disk when it returns, and is not visible before."""
 
     def save(self, name: str, snapshot: Snapshot) -> None:
         """Keep a snapshot in place of older ones."""
@@ -171,7 +171,7 @@ class _News(NamedTuple):
 
 
 class PostgresView:
-    """One log, as it was when it had so many entries."""
+    """One log, as it was at one moment."""
 
     def __init__(
         self,

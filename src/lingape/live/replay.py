@@ -1,4 +1,4 @@
-"""What a log amounts to: the explorer, the open tickets and the tallies, event by event.
+"""The state that follows from a log, event by event: the explorer, open tickets, tallies.
 
 There is no clock, no randomness and no database in here: the same events give the same state. What
 an event changes is said where it is declared (events.py), in terms of the methods below.
@@ -50,8 +50,8 @@ class Progress(NamedTuple):
 class LogCertificate(Certificate):
     """What is proven, and the log that proves it.
 
-    The hash covers everything in the log up to that event: whoever has kept it can tell whether a
-    log shown later is the one that the certificate is about.
+    The hash covers everything in the log up to that event: if it was kept, it shows whether
+    a log is the one that the certificate is about.
 
     statement: what is proven, in words.
     event: the number of the event that proves it.

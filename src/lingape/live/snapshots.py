@@ -1,4 +1,4 @@
-"""The state of a replay as text, to go on from later without replaying the log."""
+"""The state of a replay as text, to continue from without replaying the log."""
 
 import json
 from base64 import b64decode, b64encode
@@ -16,7 +16,7 @@ from .tallies import Averages, Closings
 
 
 def snapshot_of(replay: Replay) -> Snapshot:
-    """Return everything but the first event, to go on from later to the last bit."""
+    """Return everything but the first event, to continue from exactly, to the last bit."""
     settled = replay.settled
     data = {
         "version": __version__,

@@ -40,7 +40,7 @@ class Note(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a log amounts to at an entry; a shortcut that may be lost at any time."""
+    """The state after an entry; a shortcut that may be lost at any time."""
 
     head: Head
     text: str
@@ -63,7 +63,7 @@ class View(Protocol):
 
 
 class Log(View, Protocol):
-    """A log that nobody else writes to meanwhile."""
+    """A log that only its holder writes to."""
 
     def append(self, notes: Sequence[Note]) -> Head:
         """Add entries; they are there once the transaction ends without an exception."""

@@ -1,4 +1,4 @@
-"""A log that threads and processes append to in turns, and what it amounts to.
+"""A log that threads and processes append to in turns, and the state that follows from it.
 
 To record something is to take a turn: all events before it are read and applied, the new event is
 checked and appended, the transaction is committed, the disk confirms, and only then does the
@@ -108,7 +108,7 @@ class Request(Generic[T]):
 
 
 class SharedLog:
-    """The log of an experiment, and in memory what it amounts to.
+    """The log of an experiment, and in memory the state that follows from it.
 
     Each process reads on before it does anything, so any number of them can share a log; an object
     can be shared by threads.
@@ -119,14 +119,14 @@ class SharedLog:
         self._store, self._clock = store, clock
         self._mutex = threading.RLock()
         self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
-        self._memory: Replay | None = None  # what the log amounts to, as far as it was read
+        self._memory: Replay | None = None  # the state, as far as the log was read
         self._loaded = 0  # the event from which it was read on
         self._crowded = False  # other processes append more than this one can replay
         after_fork(self)
 
     @contextmanager
     def current(self) -> Iterator[Replay]:
-        """Give what the log amounts to now, to look at; what is seen is safe on disk."""
+        """Give the state now, to look at; what it shows is safe on disk."""
         with self._mutex:
             yield self._follow_view()
         self._store.sync()
@@ -215,7 +215,7 @@ class SharedLog:
         return requests
 
     def _follow(self, view: View) -> Replay:
-        """Return what the log amounts to, having read on to its end."""
+        """Return the state at the end of the log, having read on to there."""
         head = view.head()
         replay = self._memory
         if replay is not None and (
