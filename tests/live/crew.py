@@ -135,7 +135,7 @@ def _read(url):
         found = {
             "pulls": experiment.status().pulls,
             "verified": experiment.verify().pulls,
-            "exported": len(experiment.export_lines()),
+            "exported": len(list(experiment.export_lines())),
             "listed": [one.name for one in experiments(url)],
         }
         try:

@@ -57,7 +57,7 @@ def look(url):
                 experiment.status,
                 experiment.events,
                 experiment.history,
-                experiment.export_lines,
+                lambda: list(experiment.export_lines()),
                 experiment.verify,
                 lambda: experiment.ask(1, worker="w", key="1"),
                 lambda: experiment.tell("2-0-aaaaaaaa", 1.0),

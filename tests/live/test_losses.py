@@ -191,7 +191,7 @@ def test_arms_whose_bad_rewards_get_lost_are_found_out(becomes):
         loss = losses.voided(world.replay) or losses.overdue(world.replay, 0.0)
         assert loss.arm == 3
         (warning,) = check(world.replay, 0.0).warnings
-        assert "arm 3" in warning and "worst value" in warning
+        assert "arm 3" in warning and "worst possible value" in warning
         wrong += world.replay.explorer.recommend() == 3
     assert wrong >= 6  # it is what makes the answer wrong
 

@@ -41,7 +41,7 @@ from .replay import LogCertificate, Progress
 from .standing import Status, Summary, Unreadable
 from .texts import checked_name
 from .tickets import Ticket, TimeToLive, id_of
-from .verification import Verification, read_export, verify
+from .verification import Verification, read_export, verify, write_export
 
 PAGE = 1_000  # events in one request
 SOON = (429, 502, 503, 504)  # statuses after which the same may work in a moment
@@ -330,14 +330,11 @@ class RemoteExperiment:
 
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        lines = self.export_lines()
-        with open(path, "x", encoding="ascii") as file:
-            file.writelines(lines)
-        return len(lines)
+        return write_export(path, self.export_lines())
 
-    def export_lines(self) -> list[str]:
-        """Return the lines of an export."""
-        return self._fetch("/export").decode("ascii").splitlines(keepends=True)
+    def export_lines(self) -> Iterator[str]:
+        """Yield the lines of an export."""
+        yield from self._fetch("/export").decode("ascii").splitlines(keepends=True)
 
     def verify(self) -> Verification:
         """Fetch the whole log, replay it here, and check everything in it."""
