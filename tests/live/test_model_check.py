@@ -10,7 +10,7 @@ from scipy import stats
 from lingape import Experiment, LinGapE, Problem
 from lingape.live import ModelCheck, check_model
 from lingape.live.model_check import chi_square_tail
-from lingape.live.tallies import Averages
+from lingape.live.replay import Averages
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 10, 100, 9_950, 100_000])
@@ -96,7 +96,7 @@ def test_rewards_that_are_not_linear():
     check = check_model(Problem(ARMS), tallied(means, 1.0, 600))
     assert not check.fine and check.noise_p > 1e-3
     assert check.arms[0].arm == 4
-    assert "furthest off: arm 4" in str(check) and "one feature per arm" in str(check)
+    assert "furthest off: arm 4" in str(check) and "One feature per arm" in str(check)
     alone = check_model(Problem(np.eye(6)), tallied(means, 1.0, 600))
     assert alone.fine and alone.linear_p is None  # one feature per arm is always right
 

@@ -22,8 +22,7 @@ from ..arrays import FloatArray, IntArray
 from ..printable import printable
 from ..problem import LARGEST, Problem
 from . import losses
-from .replay import Replay
-from .tallies import Averages
+from .replay import Averages, Replay
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check

@@ -10,9 +10,8 @@ import numpy as np
 from .. import __version__
 from ..errors import LingapeError
 from .events import Settled
-from .replay import Open, Replay
+from .replay import Averages, Closings, Open, Replay
 from .store import Snapshot
-from .tallies import Averages, Closings
 
 
 def snapshot_of(replay: Replay) -> Snapshot:

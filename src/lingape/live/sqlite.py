@@ -16,10 +16,14 @@ not, this store can no longer be used, and what is there now has to be opened in
 """
 
 import os
+import random
 import sqlite3
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from ..errors import InvalidState, NotFound, StorageFailed
 from .files import WAL, Journal
@@ -37,6 +41,8 @@ from .store import (
     checksum,
 )
 
+PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
+T = TypeVar("T")
 _stores: "Living[SqliteStore]" = Living()  # of this process
 _connecting = threading.RLock()  # held while connecting, and from before a fork until after it
 
@@ -156,6 +162,39 @@ class SqliteStore(SqliteFile):
         """Whether the file was replaced or removed, and has to be opened again."""
         return self._files.changed() is not None
 
+    def _disconnect(self) -> None:
+        connection, self._connection, self._journal = self._connection, None, None
+        others = self._files.wal_of_others()
+        self._files.closed()
+        self._still = None
+        if connection is None:
+            return
+        if others and sys.version_info >= (3, 12):  # closing would remove what others wrote
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
+        connection.close()
+
+    def _check_files(self) -> None:
+        """Raise if the database is not the one that was opened; with the mutex held."""
+        what = "" if self._over else self._files.changed()
+        if what:
+            self._over = (
+                f"{self.url} is not the database that was opened: {what} while it was in use. "
+                "What was not acknowledged may be recorded or not. If it was moved, move it back; "
+                "if it was removed, put back a copy. Then open it again (restart what uses it), "
+                "check it with `lingape live verify`, and do the same again: nothing is recorded "
+                "twice."
+            )
+            with suppress(sqlite3.Error):
+                self._disconnect()
+        if self._over:
+            raise InvalidState(self._over)
+
+    def _check_stillness(self) -> None:
+        """Raise if somebody wrote to a file that was opened as one that does not change."""
+        if self._still is not None and self._files.still() != self._still:
+            self._disconnect()
+            raise StorageFailed(f"{self.url} was written to while it was read. Do the same again.")
+
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         """Give the connection, to one thread at a time; failures become sentences."""
@@ -196,6 +235,38 @@ class SqliteStore(SqliteFile):
                 finally:
                     other._mutex.release()
 
+    @contextmanager
+    def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+        """Run a transaction: all of it, or nothing."""
+
+        def attempt() -> None:
+            connection.execute(begin)
+            try:  # a transaction that is not immediate begins with a query
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.Error:
+                connection.execute("ROLLBACK")
+                raise
+
+        _roll_back(connection)  # what an interrupt at the worst moment may have left
+        try:
+            self._retry(attempt)
+            yield
+            self._retry(lambda: connection.execute("COMMIT"))
+        finally:
+            _roll_back(connection)
+
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        """Return what `attempt` returns, once no other process is in the way."""
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as reason:
+                busy = (reason.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
+                    raise
+            time.sleep(PAUSE * random.random())
+
     def before_fork(self) -> None:
         """Wait until other threads are done, keep them out, and close the file."""
         self._mutex.acquire()
@@ -205,6 +276,12 @@ class SqliteStore(SqliteFile):
     def after_fork(self) -> None:
         """Let other threads in, or in the child those to come."""
         self._mutex.release()
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 _held: list[SqliteStore] = []  # during a fork

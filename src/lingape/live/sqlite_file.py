@@ -1,23 +1,20 @@
-"""A connection to an SQLite file: opening it, checking that it is ours, transactions, failures."""
+"""A connection to an SQLite file: opening it, checking that it is ours, and failures."""
 
 import os
-import random
 import sqlite3
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ..errors import InvalidState, StorageFailed
 from .files import Files, Journal
-from .store import WAY_OUT, tables
+from .store import WAY_OUT, from_bytes, tables
 
 APPLICATION = 0x4C474150  # "LGAP", in the file's header
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers
-PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
 
 T = TypeVar("T")
 
@@ -49,7 +46,7 @@ SCHEMA = [
 ]
 
 
-class SqliteFile:
+class SqliteFile(ABC):
     """A file, and the connection to it while there is one."""
 
     def __init__(self, url: str, *, patience: float) -> None:
@@ -61,6 +58,14 @@ class SqliteFile:
         self._journal: Journal | None = None
         self._over = ""  # why it cannot be used any more
         self._still: tuple[int, ...] | None = None  # of a file that nobody writes to
+
+    @abstractmethod
+    def _within(self, connection: sqlite3.Connection, begin: str) -> AbstractContextManager[None]:
+        """Run a transaction: all of it, or nothing."""
+
+    @abstractmethod
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        """Return what `attempt` returns, once no other process is in the way."""
 
     def _connect(self) -> sqlite3.Connection:
         self._files.opening()
@@ -94,7 +99,7 @@ class SqliteFile:
         connection = sqlite3.connect(
             uri, uri=True, timeout=0.0, isolation_level=None, check_same_thread=False
         )
-        connection.text_factory = _text
+        connection.text_factory = from_bytes
         try:
             check(connection)
         except BaseException:
@@ -149,71 +154,6 @@ class SqliteFile:
             )
         return bool(application == APPLICATION)
 
-    def _disconnect(self) -> None:
-        connection, self._connection, self._journal = self._connection, None, None
-        others = self._files.wal_of_others()
-        self._files.closed()
-        self._still = None
-        if connection is None:
-            return
-        if others and sys.version_info >= (3, 12):  # closing would remove what others wrote
-            connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
-        connection.close()
-
-    def _check_files(self) -> None:
-        """Raise if the database is not the one that was opened; with the mutex held."""
-        what = "" if self._over else self._files.changed()
-        if what:
-            self._over = (
-                f"{self.url} is not the database that was opened: {what} while it was in use. "
-                "What was not acknowledged may be recorded or not. If it was moved, move it back; "
-                "if it was removed, put back a copy. Then open it again (restart what uses it), "
-                "check it with `lingape live verify`, and do the same again: nothing is recorded "
-                "twice."
-            )
-            with suppress(sqlite3.Error):
-                self._disconnect()
-        if self._over:
-            raise InvalidState(self._over)
-
-    def _check_stillness(self) -> None:
-        """Raise if somebody wrote to a file that was opened as one that does not change."""
-        if self._still is not None and self._files.still() != self._still:
-            self._disconnect()
-            raise StorageFailed(f"{self.url} was written to while it was read. Do the same again.")
-
-    @contextmanager
-    def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
-        """Run a transaction: all of it, or nothing."""
-
-        def attempt() -> None:
-            connection.execute(begin)
-            try:  # a transaction that is not immediate begins with a query
-                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            except sqlite3.Error:
-                connection.execute("ROLLBACK")
-                raise
-
-        _roll_back(connection)  # what an interrupt at the worst moment may have left
-        try:
-            self._retry(attempt)
-            yield
-            self._retry(lambda: connection.execute("COMMIT"))
-        finally:
-            _roll_back(connection)
-
-    def _retry(self, attempt: Callable[[], T]) -> T:
-        """Return what `attempt` returns, once no other process is in the way."""
-        end = time.monotonic() + self._patience
-        while True:
-            try:
-                return attempt()
-            except sqlite3.OperationalError as reason:
-                busy = (reason.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > end:
-                    raise
-            time.sleep(PAUSE * random.random())
-
     def _writable(self) -> bool:
         return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
 
@@ -226,14 +166,3 @@ class SqliteFile:
             if name.startswith(code):
                 return StorageFailed(f"{self.url} cannot be used now: {reason}. {advice}")
         return StorageFailed(f"{self.url} cannot be used now: {reason} ({name}).")
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def _text(data: bytes) -> str:
-    """Return a text of the database; invalid bytes become characters that ours never contain."""
-    return data.decode(errors="surrogateescape")

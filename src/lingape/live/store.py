@@ -140,6 +140,11 @@ def as_bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
+def from_bytes(data: bytes) -> str:
+    """Return a stored text; invalid bytes become characters that ours never contain."""
+    return data.decode(errors="surrogateescape")
+
+
 def checksum(text: str) -> str:
     """Return the hash of a text alone."""
     return hashlib.sha256(as_bytes(text)).hexdigest()
