@@ -116,4 +116,4 @@ def test_files_of_another_kind(here):
     told = refused("live", "import", "no.log", "sqlite:///run.db")
     assert "is not an event of an exported log (it is not JSON)" in told
     find = ["find", "arms.csv", "--binary", "--reward-cmd", "echo {arm}"]
-    assert "(it is not JSON)" in refused(*find, "--log", "no.log", "--resume")
+    assert "not a database" in refused(*find, "--log", "no.log", "--resume")

@@ -194,7 +194,7 @@ class TestReproduce:
             "pass --norm-bound (S) with the problem. bound=mixture needs none",
         ),
         (["live", "ask", "URL", "ads", "--ttl", "soon"], "never for no deadline"),
-        (["live", "tell", "URL", "ads", "x", 1], "live ask gave out"),
+        (["live", "tell", "URL", "ads", "x", 1], "live ask returned"),
         (["live", "status", "URL", "others"], "lingape live new"),
     ],
 )

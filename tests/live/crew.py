@@ -10,7 +10,7 @@ import numpy as np
 
 from lingape import Client, Problem
 from lingape.errors import StorageFailed
-from lingape.live import Experiment, experiments, journal
+from lingape.live import Experiment, experiments, files
 
 ARMS = np.vstack([np.eye(3), [[0.6, 0.6, 0.1], [0.2, 0.7, 0.7], [0.9, 0.1, 0.3]]])
 THETA = np.array([0.5, 0.45, 0.4])
@@ -147,7 +147,7 @@ def _read(url):
 
 def hold_the_line(url, ready):
     """Stand first in line, and stay there."""
-    journal.LINES = 1
+    files.LINES = 1
     with Experiment.open(url, "ads") as experiment, experiment._store.line():
         ready.set()
         time.sleep(600)

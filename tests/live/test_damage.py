@@ -10,7 +10,7 @@ from crew import problem
 from outpost import TestClient
 from tamper import change
 
-import lingape.live.experiment as live
+import lingape.live.turns as live
 from lingape.cli import main
 from lingape.errors import InvalidArgument, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment, Unreadable, experiments

@@ -111,7 +111,7 @@ def test_later_rewards_change_no_verdict_on_the_page(doubtful, visit):
 
 def test_doubts_about_the_model_are_shown_with_what_to_do(doubtful, visit):
     page = visit(doubtful, "doubtful")
-    sees(page, ".headline", "what came in contradicts what that supposes")
+    sees(page, ".headline", "the data contradict what that assumes")
     assert not page.title().startswith("✓")
     assert page.locator(".headline.good, #certificate.good").count() == 0
     assert page.get_by_role("heading", name="What to do").is_visible()

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from crew import ARMS, problem, pull
 from tamper import change
 
-import lingape.live.experiment as live
+import lingape.live.turns as live
 from lingape import EXPLORERS, Experiment, LinGapE, Problem, noise_scale_for
 from lingape.errors import (
     Conflict,
@@ -20,16 +21,11 @@ from lingape.errors import (
     InvalidState,
     NotFound,
 )
-from lingape.explorers.planned import PlannedExplorer
 from lingape.live import Added, Asked, Settled, Told, Voided, read_export, verify
 from lingape.live.replay import Replay
 
 EASY = Problem([[1, 0], [0, 1]], noise_scale=0.1, names=["red", "blue"])
-SERVED = [
-    name
-    for name, kind in EXPLORERS.items()
-    if name != "xy_oracle" and not issubclass(kind, PlannedExplorer)
-]
+SERVED = [name for name in EXPLORERS if name != "xy_oracle"]
 
 
 @pytest.fixture
@@ -250,7 +246,6 @@ def test_opening(url):
             Experiment.open(place, "ads", create=EASY)
     for settings in (
         {"explorer": "xy_oracle"},
-        {"explorer": "xy_static"},
         {"explorer": "nobody"},
         {"seed": -1},
         {"create": ARMS},
@@ -418,7 +413,7 @@ def unsettled(events):
         (replaced(Told, reward=-5.0), "does not follow|does not say so"),
         (replaced(Told, arm=1), "another arm"),
         (replaced(Told, ticket="2-0-zzzzzzzz"), "never asked for"),
-        (replaced(Asked, tickets=(("9-0-aaaaaaaa", 0),)), "not of this event"),
+        (replaced(Asked, tickets=(("9-0-aaaaaaaa", 0),)), "does not belong to this event"),
         (replaced(Asked, tickets=(("2-0-aaaaaaaa", 7),)), "from 0 to 1"),
         (replaced(Voided, ticket="2-0-zzzzzzzz"), "never asked for"),
         (replaced(Added, arm=3), "from 0 to 1"),
@@ -428,7 +423,7 @@ def unsettled(events):
         (claimed(gap_bound="none"), "does not follow"),
         (claimed(gap_bound=-1.0), "does not follow"),
         (claimed(pulls=2), "does not follow"),
-        (keyed_twice, 'add "k", is that of another'),
+        (keyed_twice, 'add "k", was used before'),
         (unsettled, "does not say so"),
         (lambda events: events[1:], "after event 0 comes event 2"),
         (lambda events: [*events[:2], events[0], *events[3:]], "comes event 1"),
@@ -625,7 +620,7 @@ def test_a_crowd_takes_over_snapshots(url, monkeypatch):
         assert one._crowded and two._crowded
         del followed[:]
         with three.current() as replay:
-            late = replay.explorer.state(), replay.head, vars(replay.tally)
+            late = replay.explorer.state(), replay.head, vars(replay.averages)
         assert len(followed) < 60
         with one.current() as replay:
             assert replay.explorer.state() == late[0] and replay.head == late[1]
@@ -648,3 +643,43 @@ def test_who_fell_behind_notices_another_log(url):
         assert head[0] == 2
         with pytest.raises(InvalidState, match="event 3 is not what was written"):
             old.status()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "scale", "wrong"), [("binary", 0.5, [0.5, -1, 2]), ((-1, 3), 2.0, [-1.5, 4])]
+)
+def test_rewards_outside_what_was_promised_are_refused(url, rewards, scale, wrong):
+    asked = Problem(ARMS, noise_scale=scale)
+    with Experiment.open(url, "ads", create=asked, rewards=rewards) as experiment:
+        (ticket,) = experiment.ask()
+        for reward in wrong:
+            for call in (lambda r: experiment.tell(ticket, r), lambda r: experiment.add(0, r)):
+                with pytest.raises(InvalidReward, match="rewards have to be"):
+                    call(reward)
+        assert len(experiment.events()) == 2
+        assert experiment.tell(ticket, 1).pulls == 1
+        assert experiment.events()[0].rewards.noise_scale == scale
+    for other in (None, (0, 0.9)):
+        with pytest.raises(Conflict, match="rewards"):
+            Experiment.open(url, "ads", create=asked, rewards=other)
+    with pytest.raises(InvalidArgument, match="noise_scale must be at least"):
+        Experiment.open(url, "new", create=Problem(ARMS, noise_scale=0.4), rewards=rewards)
+    for none in ("binry", (1, 1), (2, 1), (0, float("nan")), 3, [0, 1, 2]):
+        with pytest.raises(InvalidArgument, match="range of rewards"):
+            Experiment.open(url, "new", create=asked, rewards=none)
+
+
+def test_a_log_with_a_reward_outside_does_not_verify(url, tmp_path):
+    from lingape.live.events import as_text, from_text
+    from lingape.live.store import START, Entry, chained
+
+    asked = Problem(ARMS, noise_scale=0.5)
+    with Experiment.open(url, "ads", create=asked, rewards="binary") as experiment:
+        experiment.add(0, 1)
+        experiment.export(tmp_path / "log")
+    first, second = read_export(tmp_path / "log")
+    forged = as_text(replace(from_text(second.text, place=2), reward=0.5))
+    entries = [first, Entry(2, forged, chained(first.digest, forged))]
+    assert chained(START, first.text) == first.digest
+    with pytest.raises(InvalidState, match="rewards have to be 0 or 1"):
+        verify(entries)

@@ -7,7 +7,7 @@ import crew
 import pytest
 
 from lingape.live import Experiment
-from lingape.live import journal as journals
+from lingape.live import files as journals
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "given as" in invoke("list", "run.db", code=1)
     assert "one of --noise-scale" in call("new", arms, code=2)
     assert "one of --noise-scale" in call("new", arms, "--binary", "--bounded", 0, 1, code=2)
-    assert "lowest value below" in call("new", arms, "--bounded", 1, 0, code=1)
+    assert "lowest and the highest reward" in call("new", arms, "--bounded", 1, 0, code=1)
     assert "xy_oracle needs" in call("new", arms, "--binary", "--explorer", "xy_oracle", code=1)
     call("new", arms, "--bounded", 0, 10)
     assert "--noise-scale (5.0 there, 0.5 now)" in call("new", arms, "--binary", code=1)
@@ -117,7 +117,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "--ttl must be a time such as" in call("ask", "--ttl", "soon", code=1)
     assert "Which experiment" in invoke("verify", url, code=2)
     assert "cannot be used" in invoke("verify", "nowhere.jsonl", code=1)
-    assert "{names} stands for nothing" in call("run", "--reward-cmd", "x {names}", code=1)
+    assert "{names} is not a placeholder" in call("run", "--reward-cmd", "x {names}", code=1)
 
 
 def test_what_may_work_later_has_an_exit_code_of_its_own(arms, url, tmp_path, monkeypatch):
@@ -358,6 +358,6 @@ def test_an_export_goes_through_a_pipe(arms, url, tmp_path):
 
     invoke("new", url, "ads", arms, "--binary")
     exported = lingape("export", url, "ads", "-")
-    assert b"The log is whole: 1 events" in lingape("verify", "-", typed=exported)
+    assert b"The log is whole: 1 event" in lingape("verify", "-", typed=exported)
     copy = f"sqlite:///{tmp_path}/copy.db"
     assert lingape("import", "-", copy, typed=exported) == b"ads: 2 arms, 0 rewards.\n"

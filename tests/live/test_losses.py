@@ -12,6 +12,7 @@ from lingape.live.events import Asked, Created, Told, Voided
 from lingape.live.losses import _evidence, compared
 from lingape.live.model_check import check
 from lingape.live.replay import Replay
+from lingape.live.snapshots import restore, snapshot_of
 
 
 class World:
@@ -190,7 +191,7 @@ def test_arms_whose_bad_rewards_get_lost_are_found_out(becomes):
         loss = losses.voided(world.replay) or losses.overdue(world.replay, 0.0)
         assert loss.arm == 3
         (warning,) = check(world.replay, 0.0).warnings
-        assert "arm 3" in warning and "worst value" in warning
+        assert "arm 3" in warning and "worst possible value" in warning
         wrong += world.replay.explorer.recommend() == 3
     assert wrong >= 6  # it is what makes the answer wrong
 
@@ -251,9 +252,9 @@ def test_snapshots_keep_count(url):
             elif i % 2:
                 experiment.tell(ticket.id, 0.5)
         with experiment.current() as replay:
-            snapshot, before = replay.snapshot(), vars(replay.closings)
+            snapshot, before = snapshot_of(replay), vars(replay.closings)
             created = experiment.events(limit=1)[0]
         again = Replay(created, "")
-        assert again.restore(snapshot)
+        assert restore(again, snapshot)
         for name, value in vars(again.closings).items():
             assert np.array_equal(value, before[name]), name

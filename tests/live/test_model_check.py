@@ -10,7 +10,7 @@ from scipy import stats
 from lingape import Experiment, LinGapE, Problem
 from lingape.live import ModelCheck, check_model
 from lingape.live.model_check import chi_square_tail
-from lingape.live.replay import Tally
+from lingape.live.replay import Averages
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 10, 100, 9_950, 100_000])
@@ -24,7 +24,7 @@ def test_chi_square_tail(freedom):
 
 def tallied(means, noise, pulls, seed=0):
     rng = np.random.default_rng(seed)
-    tally = Tally(len(means))
+    tally = Averages(len(means))
     for i in range(pulls):
         arm = i % len(means)
         tally.add(arm, float(means[arm] + noise * rng.normal()))
@@ -34,7 +34,7 @@ def tallied(means, noise, pulls, seed=0):
 def test_tallies_are_averages_and_squares():
     rng = np.random.default_rng(0)
     rewards = 1e8 + rng.normal(size=500)
-    tally = Tally(2)
+    tally = Averages(2)
     for reward in rewards:
         tally.add(1, float(reward))
     assert tally.means[1] == pytest.approx(rewards.mean(), rel=1e-14)
@@ -65,7 +65,7 @@ def test_directions_that_were_hardly_pulled():
     arms = rng.normal(size=(40, 4))
     arms[:30, 3] *= 1e-5  # only the others, which were not pulled, tell of this direction
     tally = tallied((arms @ [1.0, 0.0, -1.0, 0.5])[:30], 1.0, 600)
-    grown = Tally(40)
+    grown = Averages(40)
     for name, values in vars(tally).items():
         getattr(grown, name)[:30] = values
     grown.counts[:5] = [1, 10, 10**3, 10**5, 10**6]
@@ -96,7 +96,7 @@ def test_rewards_that_are_not_linear():
     check = check_model(Problem(ARMS), tallied(means, 1.0, 600))
     assert not check.fine and check.noise_p > 1e-3
     assert check.arms[0].arm == 4
-    assert "furthest off: arm 4" in str(check) and "one feature per arm" in str(check)
+    assert "furthest off: arm 4" in str(check) and "One feature per arm" in str(check)
     alone = check_model(Problem(np.eye(6)), tallied(means, 1.0, 600))
     assert alone.fine and alone.linear_p is None  # one feature per arm is always right
 
@@ -112,7 +112,7 @@ def test_rewards_that_are_less_noisy_are_fine():
 
 
 def test_too_few_rewards_to_tell(url):
-    assert "too few" in str(check_model(Problem(ARMS), Tally(6)))
+    assert "too few" in str(check_model(Problem(ARMS), Averages(6)))
     assert "too few" in str(check_model(Problem(ARMS), tallied(ARMS @ THETA, 1.0, 3)))
     with Experiment.open(url, "ads", create=Problem(ARMS)) as experiment:
         assert experiment.check().fine
@@ -124,7 +124,7 @@ def test_too_few_rewards_to_tell(url):
 
 
 def test_an_arm_without_features():
-    problem, tally = Problem([[0.0], [1.0]], noise_scale=0.5), Tally(2)
+    problem, tally = Problem([[0.0], [1.0]], noise_scale=0.5), Averages(2)
     tally.add(0, 0.1)
     check = check_model(problem, tally)
     assert check.fine and check.linear_p > 0.5
@@ -134,7 +134,7 @@ def test_an_arm_without_features():
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-100])
 def test_rewards_beyond_all_noise(scale):
-    problem, tally = Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], noise_scale=scale), Tally(3)
+    problem, tally = Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], noise_scale=scale), Averages(3)
     for arm, reward in ((0, 1e99), (0, -1.0), (1, 0.0), (2, 0.5)):
         tally.add(arm, reward)
     check = check_model(problem, tally)
@@ -153,7 +153,7 @@ def alarms(runs, pulls, stride):
     alarmed = 0
     for run in range(runs):
         rng = np.random.default_rng(run)
-        problem, tally = Problem(ARMS, delta=1e-6), Tally(6)
+        problem, tally = Problem(ARMS, delta=1e-6), Averages(6)
         explorer, means = LinGapE(problem), ARMS @ (THETA + 0.2 * rng.normal(size=3))
         for i in range(pulls):
             if explorer.done:

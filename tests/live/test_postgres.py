@@ -8,6 +8,7 @@ from crew import problem
 from tamper import change
 
 import lingape.live.postgres as live
+import lingape.live.postgres_server as server
 from lingape.errors import InvalidArgument, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment, Told
 from lingape.live.postgres import PostgresStore
@@ -179,7 +180,7 @@ def test_a_connection_lost_at_the_commit(ads, postgres_server, monkeypatch, arri
 
 
 def test_a_server_that_is_away(ads, postgres_server, monkeypatch):
-    monkeypatch.setattr(live, "GRACE", 0.2)
+    monkeypatch.setattr(server, "GRACE", 0.2)
     (ticket,) = ads.ask()
     postgres_server.stop()
     try:
@@ -188,7 +189,7 @@ def test_a_server_that_is_away(ads, postgres_server, monkeypatch):
                 ads.tell(ticket.id, 0.5)
         naps = []
         with monkeypatch.context() as patch:
-            patch.setattr(live.time, "sleep", naps.append)
+            patch.setattr(server.time, "sleep", naps.append)
             with pytest.raises(StorageFailed, match="Is the server running"):
                 ads.status()
         assert not naps  # it was waited for already
@@ -255,7 +256,7 @@ def test_a_log_that_others_hold_for_too_long(ads, url):
 def test_a_holder_that_is_not_heard_of(url, monkeypatch):
     """As when its machine lost power: the server takes the lock back."""
     other = PostgresStore(url, create=True)
-    monkeypatch.setattr(live, "HOLD", 1)
+    monkeypatch.setattr(server, "HOLD", 1)
     lost = PostgresStore(url, create=True)
     with pytest.raises(StorageFailed, match="was lost"), lost.transaction("ads") as log:
         log.append([Note("one")])
@@ -303,7 +304,7 @@ def test_a_server_that_restarts_50_times_under_load(context, postgres_server, ur
 def test_an_interrupt_while_the_server_answers(postgres_url, monkeypatch, look):
     """Half of an answer is still under way: that connection is of no use any more."""
     with Experiment.open(postgres_url, "ads", create=problem()) as experiment:
-        batch, calls = live._batch, iter(range(1, 100))
+        batch, calls = live.batch, iter(range(1, 100))
 
         def interrupted(connection, statements, values):
             if next(calls) == look:
@@ -312,7 +313,7 @@ def test_an_interrupt_while_the_server_answers(postgres_url, monkeypatch, look):
             return batch(connection, statements, values)
 
         with monkeypatch.context() as patch:
-            patch.setattr(live, "_batch", interrupted)
+            patch.setattr(live, "batch", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 experiment.add(0, 1.0)
         experiment.add(0, 1.0)

@@ -301,7 +301,6 @@ def test_unknown_paths(calls):
         {"seed": -1},
         {"explorer": "nobody"},
         {"explorer": "xy_oracle"},
-        {"explorer": "xy_static"},
         {"explorer": "lingape(" * 20},
         {"explorer": "lingape(bound=mixture(scales=many))"},
         {"explorer": "lingape(ridge=x)"},

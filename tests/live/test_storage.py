@@ -12,13 +12,13 @@ import pytest
 from crew import problem, pull
 from tamper import change
 
-import lingape.live.experiment as live
+import lingape.live.turns as live
 from lingape.errors import Conflict, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment
 from lingape.live.events import keyed
 from lingape.live.replay import Progress, Replay
 from lingape.live.store import START, Head, Note, Snapshot, chained, open_store
-from lingape.live.turn import Request, Turn
+from lingape.live.turns import Request, Turn
 
 
 @pytest.fixture
@@ -371,9 +371,9 @@ def test_a_snapshot_that_cannot_be_saved_is_done_without(url, monkeypatch):
     [
         ("UPDATE entries SET text = replace(text, 'reward\":', 'reward\":1') WHERE seq = 3", "3"),
         ("DELETE FROM entries WHERE seq = 3", "after event 2 comes event 4"),
-        ("DELETE FROM entries WHERE seq > 25", "lost its end|ought to have 31"),
+        ("DELETE FROM entries WHERE seq > 25", "lost its end|should have 31"),
         ("UPDATE entries SET digest = 'x' WHERE seq = 28", "event 28"),
-        ("UPDATE logs SET seq = 40", "ought to have 40"),
+        ("UPDATE logs SET seq = 40", "should have 40"),
     ],
 )
 def test_logs_that_were_changed_do_not_verify(url, told, statement, words):
@@ -442,7 +442,7 @@ def test_a_damaged_file(sqlite_url, path):
 def test_files_of_others(sqlite_url, tmp_path):
     path = tmp_path / "run.db"
     path.write_text("dear diary, " * 100)
-    with pytest.raises(InvalidState, match="no database"):
+    with pytest.raises(InvalidState, match="not a database"):
         Experiment.open(sqlite_url, "ads", create=problem())
     assert path.read_text() == "dear diary, " * 100
     path.unlink()

@@ -9,7 +9,7 @@ import crew
 import pytest
 from audit import state
 
-import lingape.live.experiment as live
+import lingape.live.turns as live
 from lingape import Problem
 from lingape.errors import Conflict, ExplorationOver, StorageFailed
 from lingape.live import Added, Asked, Experiment, Settled, Told, Voided

@@ -1,7 +1,9 @@
-"""lingape find: a real search, in which each pull runs a command."""
+"""lingape find: a live experiment with one worker, in which each pull runs a command."""
 
 import json as jsonlib
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,16 +12,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..printable import printable
+from .live import warn
 from .options import ARM_IS_IN_ENVIRONMENT, as_json, new_file, real_rewards, rewards_from
 from .showing import say
 from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..explorers import Explorer
-    from ..finding import Failure, Outcome, TrialLog
+    from ..live import Experiment, Ticket
+    from ..live.replay import Replay
+    from ..live.search import Ending, Search
 
+NAME = "find"  # of the experiment
 SHOWN = 20  # arms in the table of pulls
+PAUSE = 0.2  # seconds between updates of the display
+
+
+def _checked_wait(_context: click.Context, _option: click.Parameter, wait: float) -> float:
+    if not 0 <= wait < float("inf"):
+        raise click.BadParameter(
+            f"must be a finite number of seconds, at least 0; got {wait:g}.",
+            param_hint="--retry-wait",
+        )
+    return wait
 
 
 @click.command(cls=OneThreaded)
@@ -33,13 +48,12 @@ SHOWN = 20  # arms in the table of pulls
 @real_rewards
 @click.option(
     "--explorer",
-    type=click.Choice(["lingape", "xy_static", "uniform", "ugape"]),
     default="lingape",
     show_default=True,
-    help="Who chooses the arms; ugape makes no use of the features.",
+    help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
 )
 @click.option(
-    "--max-pulls", type=click.IntRange(min=1), help="Stop at so many rewards in the log."
+    "--max-pulls", type=click.IntRange(min=1), help="Stop at this many rewards in the log."
 )
 @click.option(
     "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
@@ -56,15 +70,16 @@ SHOWN = 20  # arms in the table of pulls
     default=1.0,
     show_default=True,
     metavar="SECONDS",
+    callback=_checked_wait,
     help="How long to wait first; the wait doubles.",
 )
 @click.option(
     "--log",
     "log_path",
     type=new_file,
-    help="Where rewards are kept.  [default: name of ARMS + .find.jsonl, in this folder]",
+    help="Where rewards are kept.  [default: name of ARMS + .find.db, in this folder]",
 )
-@click.option("--resume", is_flag=True, help="Go on with the log, if there is one.")
+@click.option("--resume", is_flag=True, help="Continue with the log, if there is one.")
 @as_json
 @click.pass_context
 def find(
@@ -101,195 +116,185 @@ def find(
     and sh -c have a second shell read it as code. There use {arm}, which is a number, or let a
     script look at LINGAPE_NAME.
 
-    Every reward is on disk in the log before it counts, so a search may be killed at any time and
-    go on with --resume. Ctrl-C finishes the pull under way and stops, a second one kills it. Each
-    line of the log ends with the hash of all up to it: --resume refuses a log in which a line was
-    changed, lost or put in, by accident or by hand. It does not notice lines cut off at the end,
-    nor an edit by somebody who computes the hashes anew.
+    The log is the experiment "find" in an SQLite file, with one worker: every reward is on disk
+    before it counts, so a search may be killed at any time and continued with --resume. lingape
+    live status, verify, export and so on work on it: lingape live verify sqlite:///FILE find.
+    Ctrl-C finishes the pull under way and stops, a second one kills it. A log in which an event
+    was changed, lost or inserted is refused; lingape live verify checks all of it.
 
     Exit codes: 0 settled, 3 stopped at --max-pulls, 4 the command failed, 130 Ctrl-C (143 SIGTERM,
-    129 SIGHUP), 1 the arms or the log were refused, 2 bad options.
+    129 SIGHUP), 1 the arms or the log were refused, 2 bad options, 5 the log could not be written:
+    do the same again with --resume.
 
     \b
     Example:
       lingape find arms.csv --reward-cmd './measure {name}' --bounded 0 10 --epsilon 0.1
     """
-    from ..finding import Command, Patience, Setup, TrialLog, make_explorer, search
+    from ..live.command import Command
+    from ..live.search import Search
     from ..problem import Problem
     from ..tables import read_arms
 
-    rewards = rewards_from(noise_scale, bounded, binary)
-    command, patience = Command(reward_cmd, timeout), Patience(retries, retry_wait)
+    rewards, scale = rewards_from(noise_scale, bounded, binary)
+    command = Command(reward_cmd, timeout)
     names, features = read_arms(arms)
-    problem = Problem(
-        features, names=names, noise_scale=rewards.scale, epsilon=epsilon, delta=delta
-    )
-    setup = Setup(make_explorer(explorer, problem), explorer, rewards, command)
-    path = log_path or Path(arms).name + ".find.jsonl"
+    problem = Problem(features, names=names, noise_scale=scale, epsilon=epsilon, delta=delta)
+    path = log_path or Path(arms).name + ".find.db"
     with (
-        TrialLog.open(path, setup, resume=resume) as log,
+        _opened(path, resume, create=problem, rewards=rewards.to_data(), explorer=explorer) as log,
         requests_to_stop() as (stop, caught),
-        _display(log) as (progress, note),
+        _display(log) as (show, note),
     ):
-        for sentence in _opening(log, resume):
+        search = Search(log, command, stop, show, note)
+        for sentence in _opening(search, path, resume):
             note(sentence)
-
-        def on_failure(arm: int, failure: "Failure", wait: float) -> None:
-            note(f"{_title(log, arm)} failed: the command {failure}. Again in {wait:g} s.")
-
-        outcome = search(
-            log,
-            max_pulls=max_pulls,
-            patience=patience,
-            stop=stop,
-            progress=progress,
-            on_failure=on_failure,
-        )
-    code, closing = _closing(outcome, log, caught)
+        ending = search.run(max_pulls, retries, retry_wait)
+        status = log.status()
+        with log.current() as replay:
+            data, table = _as_data(ending, replay, path), _table(replay, path)
+    code, closing = _closing(ending, status.pulls, path, caught)
     if json:
-        click.echo(jsonlib.dumps(_as_data(outcome, log), indent=2))
+        click.echo(jsonlib.dumps(data, indent=2))
     else:
-        say(_table(log))
+        say(table)
+    warn(status)
     if closing:
         say(closing, err=True)
     ctx.exit(code)
 
 
-def _title(log: "TrialLog", arm: int) -> str:
-    problem = log.setup.explorer.problem
-    number = "" if problem.names is None else f" (arm {arm})"
-    return f"Pull {log.pulls + 1} of {printable(problem.name(arm))}{number}"
+def _opened(path: str, resume: bool, **settings: Any) -> "Experiment":
+    """Return the experiment in a log: a new one, or with `resume` perhaps one that is there."""
+    from ..errors import Conflict, InvalidArgument
+    from ..live import Experiment
+
+    if not resume and os.path.exists(path):
+        raise InvalidArgument(
+            f"There is a log {path} already, and it is never overwritten. Continue it with "
+            "--resume, or start another with --log PATH."
+        )
+    try:
+        return Experiment.open(f"sqlite:///{path}", NAME, **settings)
+    except Conflict as reason:
+        reason.add_note("To continue it, pass the settings that it was begun with.")
+        raise
 
 
-def _opening(log: "TrialLog", resume: bool) -> Iterator[str]:
+def _opening(search: "Search", path: str, resume: bool) -> Iterator[str]:
     """Say what is worth knowing before the first pull, and what was found in the log."""
-    if not log.setup.command.mentions_arm:
+    if not search.command.mentions_arm:
         yield ARM_IS_IN_ENVIRONMENT
-    if log.torn:
-        yield f"The last line of {log.path} was not whole and has been cut off."
-    if log.pulls or log.under_way is not None:
-        yield f"Going on with {log.path}; rewards in it: {log.pulls}."
+    pulls, settled = search.progress
+    if pulls or search.left:
+        yield f"Continuing with {path}; rewards in it: {pulls}."
     elif resume:
-        yield f"There are no rewards in {log.path} yet: starting from the beginning."
-    if not log.chained:
+        yield f"There are no rewards in {path} yet: starting from the beginning."
+    if search.other_command and not settled:
+        yield "The command is not the one used before; the log has both."
+    for ticket in search.left:
         yield (
-            f"{log.path} was begun by an earlier version and has no hashes: a line that was "
-            "changed since cannot be told."
-        )
-    if log.changed:
-        yield "The command is another than before; the log says so too."
-    if log.under_way is not None:
-        yield (
-            f"{_title(log, log.under_way)} was under way when the search was killed, and is made "
-            "again. Its command may still be running."
+            f"{search.title(ticket)} was under way when the search was killed, and is made again. "
+            "Its command may still be running."
         )
 
 
-def _closing(outcome: "Outcome", log: "TrialLog", caught: list[int]) -> tuple[int, str]:
+def _closing(ending: "Ending", pulls: int, path: str, caught: list[int]) -> tuple[int, str]:
     """Return the exit code, and what to say if the question is still open."""
-    from ..finding import Ending
+    from ..live.search import AT_LIMIT, INTERRUPTED
 
-    safe = f"The rewards so far ({log.pulls}) are safe in {log.path}"
+    safe = f"The rewards so far ({pulls}) are safe in {path}"
     again = "call lingape find as before with --resume"
-    if outcome.ending is Ending.LIMIT:
+    if ending.words == AT_LIMIT:
         return LIMIT, (
-            f"Stopped at the limit of pulls. {safe}; to go on, {again} and a higher"
-            " --max-pulls. "
-            "Arms that tie are never told apart: --epsilon above 0 accepts any arm that close."
+            f"Stopped at the limit of pulls. {safe}; to continue, {again} and a higher "
+            "--max-pulls. Arms that tie are never told apart: --epsilon above 0 accepts any arm "
+            "that close."
         )
-    if outcome.ending is Ending.INTERRUPTED:
-        return 128 + caught[-1], f"Interrupted. {safe}; to go on, {again}."
-    if outcome.ending is Ending.FAILED:
-        assert outcome.arm is not None and outcome.failure is not None
-        title = _title(log, outcome.arm)
-        if outcome.failure.outside is not None:
-            return FAILED, (
-                f"{title} breaks what was promised: the command {outcome.failure}. The noise "
-                "scale, and so the guarantee, rests on that range. Start another log with --log "
-                "and the range that rewards really have."
-            )
-        times = f"failed {outcome.attempts} times" if outcome.attempts > 1 else "failed"
+    if ending.words == INTERRUPTED:
+        return 128 + caught[-1], f"Interrupted. {safe}; to continue, {again}."
+    if ending.failure is None:
+        return 0, ""
+    if ending.outside:
         return FAILED, (
-            f"{title} {times}: the command {outcome.failure}\n"
-            f"{safe}; fix the command, then {again}."
+            f"{ending.pull} breaks what was promised: the command {ending.failure}. The noise "
+            "scale, and so the guarantee, rests on that range. Start another log with --log and "
+            "the range that rewards really have."
         )
-    return 0, ""
+    times = f"failed {ending.attempts} times" if ending.attempts > 1 else "failed"
+    return FAILED, (
+        f"{ending.pull} {times}: the command {ending.failure}\n"
+        f"{safe}; fix the command, then {again}."
+    )
 
 
-def _as_data(outcome: "Outcome", log: "TrialLog") -> dict[str, Any]:
-    explorer = log.setup.explorer
+def _as_data(ending: "Ending", replay: "Replay", path: str) -> dict[str, Any]:
+    explorer = replay.explorer
     arm = explorer.recommend()
     return {
         "arm": arm,
         "name": explorer.problem.name(arm),
-        "pulls": log.pulls,
-        "counts": explorer.counts.tolist(),
-        "ending": outcome.ending.value,
-        "settled": explorer.done,
-        "failure": None if outcome.failure is None else str(outcome.failure),
-        "log": str(log.path),
-        "certificate": explorer.certificate().to_dict(),
+        "pulls": replay.progress.pulls,
+        "counts": replay.averages.counts.tolist(),
+        "ending": ending.words,
+        "settled": replay.progress.settled,
+        "failure": ending.failure,
+        "log": path,
+        "certificate": replay.certificate().to_dict(),
     }
 
 
-def _table(log: "TrialLog") -> str:
-    explorer = log.setup.explorer
-    counts = explorer.counts
+def _table(replay: "Replay", path: str) -> str:
+    counts = replay.averages.counts
     order = [int(k) for k in (-counts).argsort(kind="stable")]
-    names = [printable(explorer.problem.name(k)) for k in order[:SHOWN]]
+    names = [printable(replay.problem.name(k)) for k in order[:SHOWN]]
     width = max(map(len, names))
-    lines = [str(explorer.certificate()), "", "Pulls of each arm, most first:"]
+    lines = [replay.certificate().statement, "", "Pulls of each arm, most first:"]
     lines += [f"  {name:<{width}}  {counts[k]:>9,}" for name, k in zip(names, order, strict=False)]
     if len(order) > SHOWN:
         rest = order[SHOWN:]
-        lines.append(f"  and {len(rest):,} arms more with {counts[rest].sum():,} pulls")
-    return "\n".join([*lines, f"Log: {log.path}"])
-
-
-def _status(explorer: "Explorer", arm: int) -> str:
-    """Return one line on how far the search has come."""
-    contest = getattr(explorer, "contest", None)
-
-    def name(arm: int) -> str:
-        return printable(explorer.problem.name(arm))
-
-    line = f"{int(explorer.counts.sum()):>6,} pulls"
-    if contest is not None:
-        line += f"  {name(contest.leader)} leads {name(contest.rival)}, B(t) = "
-        line += f"{contest.margin:+.2e}"
-    return f"{line}  pulling {name(arm)}"
+        lines.append(f"  and {len(rest):,} more arms with {counts[rest].sum():,} pulls")
+    return "\n".join([*lines, f"Log: {path}"])
 
 
 @contextmanager
 def _display(
-    log: "TrialLog",
-) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+    experiment: "Experiment",
+) -> "Iterator[tuple[Callable[[int, Ticket], None], Callable[[str], None]]]":
     """Show how the search is going, on stderr: live on a terminal with rich, else some lines."""
-    explorer = log.setup.explorer
 
-    def note(sentence: str) -> None:
-        say(sentence, err=True)
+    def status(ticket: "Ticket") -> str:
+        with experiment.current() as replay:
+            contest, name = getattr(replay.explorer, "contest", None), replay.problem.name
+            line = f"{replay.progress.pulls:>6,} pulls"
+        if contest is not None:
+            line += f"  {printable(name(contest.leader))} leads {printable(name(contest.rival))}"
+            line += f", B(t) = {contest.margin:+.2e}"
+        return f"{line}  pulling {printable(ticket.name)}"
 
-    last = -1
+    last: float = -1
 
-    def some_lines(arm: int) -> None:
+    def some_lines(pulls: int, ticket: "Ticket") -> None:
         nonlocal last
-        if log.pulls >= 2 * last:
-            note(_status(explorer, arm))
-            last = max(1, log.pulls)
+        if pulls >= 2 * last:
+            say(status(ticket), err=True)
+            last = max(1, pulls)
 
     try:
         from rich.console import Console
         from rich.text import Text  # not markup: names may have brackets
     except ImportError:
-        yield some_lines, note
+        console = None
+    else:
+        console = Console(file=sys.stderr)
+    if console is None or not console.is_terminal:
+        yield some_lines, lambda sentence: say(sentence, err=True)
         return
-    console = Console(file=sys.stderr)
-    if not console.is_terminal:
-        yield some_lines, note
-        return
+
+    def in_place(pulls: int, ticket: "Ticket") -> None:
+        nonlocal last
+        if time.monotonic() - last >= PAUSE:
+            line.update(Text(status(ticket)))
+            last = time.monotonic()
+
     with console.status("starting") as line:
-        yield (
-            lambda arm: line.update(Text(_status(explorer, arm))),
-            lambda sentence: console.print(Text(printable(sentence))),
-        )
+        yield in_place, lambda sentence: console.print(Text(printable(sentence)))

@@ -36,7 +36,7 @@ def live() -> None:
 
     URL is the database, as sqlite:///run.db (in this folder) or sqlite:////full/path/run.db, or a
     server, as http://127.0.0.1:8000 (see lingape serve); NAME is the experiment in it. Everything
-    is on disk before a command ends, so any of them may be killed and repeated: no reward is lost
+    is on disk before a command ends, so any of them can be killed and repeated: no reward is lost
     or counted twice. A server's token is taken from LINGAPE_WRITE_TOKEN, or LINGAPE_READ_TOKEN.
 
     Exit codes: 0 done; 1 refused, and repeating will not help; 2 bad options; 3 (ask) there is
@@ -113,12 +113,14 @@ def _say_progress(
     "--explorer",
     default="lingape",
     show_default=True,
-    help="Who chooses the arms, with settings if need be: 'lingape(start=spanning)'.",
+    help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
 )
 @click.option(
-    "--norm-bound", type=float, help="S, the most that θ can be long, for bounds that need it."
+    "--norm-bound",
+    type=float,
+    help="S, an upper bound on the length of θ, for some bounds.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of explorers that draw.")
+@click.option("--seed", default=0, show_default=True, help="For explorers that draw at random.")
 @as_json
 def new(
     url: str,
@@ -143,7 +145,7 @@ def new(
     from ..problem import Problem
     from ..tables import read_arms
 
-    scale = rewards_from(noise_scale, bounded, binary).scale
+    rewards, scale = rewards_from(noise_scale, bounded, binary)
     names, features = read_arms(arms)
     problem = Problem(
         features,
@@ -153,11 +155,12 @@ def new(
         epsilon=epsilon,
         delta=delta,
     )
+    settings = {"rewards": rewards.to_data(), "explorer": explorer, "seed": seed}
     if _remote(url):
         with _client(url) as client:
-            client.create(name, problem, explorer=explorer, seed=seed)
+            client.create(name, problem, **settings)
     else:
-        Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
+        Experiment.open(url, name, create=problem, **settings).close()
     with open_experiment(url, name) as begun:
         status = begun.status()
     say(status.to_dict() if json else f"{name}: {len(problem)} arms, {_rewards(status.pulls)}.")
@@ -167,10 +170,10 @@ def new(
 @click.argument("url")
 @as_json
 def list_(url: str, json: bool) -> None:
-    """Print the experiments, one a line: name, arms, rewards, state; separated by tabs.
+    """Print the experiments, one per line: name, arms, rewards, state; separated by tabs.
 
     The state is "running" or "settled", with ", but doubtful" where the model check warns: then
-    lingape live status says why. Of one whose log is damaged: name, damaged, and what to do.
+    lingape live status says why. If a log is damaged: name, damaged, and what to do.
     """
     from ..live import Unreadable, experiments
 
@@ -220,7 +223,7 @@ def ask(
     key: str | None,
     json: bool,
 ) -> None:
-    """Print arms to pull, one a line: ticket, number and name, separated by tabs.
+    """Print arms to pull, one per line: ticket, number and name, separated by tabs.
 
     Line breaks and the like in a name are escaped, as \\n; --json has names as they are.
 
@@ -313,7 +316,8 @@ def export(url: str, name: str, path: str, json: bool) -> None:
             sys.stdout.writelines(experiment.export_lines())
             return
         count = experiment.export(path)
-    say({"path": path, "events": count} if json else f"{path}: {count} events")
+    events = "1 event" if count == 1 else f"{count} events"
+    say({"path": path, "events": count} if json else f"{path}: {events}")
 
 
 def _input(path: str) -> Path:
@@ -328,7 +332,7 @@ def _input(path: str) -> Path:
 @click.argument("url")
 @as_json
 def import_(path: str, url: str, json: bool) -> None:
-    """Copy an exported experiment into a database, having verified it.
+    """Verify an exported experiment and copy it into a database.
 
     With - for the file it comes from standard input.
     """

@@ -18,8 +18,8 @@ from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..finding import Command, Stop
     from ..live import Experiment, LogCertificate, RemoteExperiment, Ticket
+    from ..live.command import Command, Stop
     from ..live.tickets import TimeToLive
 
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Give up after so many failures in a row.",
+    help="Give up after this many failures in a row.",
 )
 @click.option(
     "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     "--worst",
     type=float,
     metavar="REWARD",
-    help="The worst reward there is, told where the command fails; without it the ticket is "
+    help="The worst possible reward, told when the command fails; without it the ticket is "
     "voided.",
 )
 @as_json
@@ -76,7 +76,7 @@ def run(
 ) -> None:
     """Ask, run a command for the reward, tell; until the question is answered.
 
-    Run it on as many machines as you like against one server or PostgreSQL database, also several
+    It can run on many machines at once against one server or PostgreSQL database, and several
     times on one machine. CMD is as for lingape find: {arm}, {name} and {features} stand for the
     arm's number, name and features; the environment has them too, as LINGAPE_ARM, LINGAPE_NAME
     and LINGAPE_FEATURES, and as LINGAPE_PULL a number that no other pull has. A name is a word to
@@ -86,8 +86,8 @@ def run(
     A ticket whose command fails is voided: the trial counts for nothing. That is right where a
     machine failed, and wrong where the arm did: an arm that fails when it would do badly then
     looks better than it is, and the answer can be wrong. If arms can fail, pass --worst with the
-    lowest reward there is (or have the command print it). Commands that cannot be run at all, and
-    those killed by Ctrl-C, are voided all the same.
+    lowest possible reward (or have the command print it). Commands that cannot be run at all, and
+    those killed by Ctrl-C, are voided in any case.
 
     Ctrl-C waits for the commands under way and stops, a second one kills them and voids their
     tickets. If this process is killed, its tickets return to the pool after --ttl.
@@ -99,7 +99,7 @@ def run(
     Example:
       lingape live run http://lab:8000 ads --reward-cmd './measure {name}' --workers 4
     """
-    from ..finding import Command
+    from ..live.command import Command
     from ..live.crew import run_crew
     from ..problem import LARGEST
 
@@ -142,7 +142,7 @@ def run(
     warn(status)
     trials.sum_up()
     if code:
-        say(f"{closing} All rewards told are safe; run it again to go on.", err=True)
+        say(f"{closing} All rewards told are safe; run it again to continue.", err=True)
     ctx.exit(code)
 
 
@@ -152,7 +152,7 @@ class CommandFailed(LingapeError):
 
 @dataclass(frozen=True)
 class _Source:
-    """An experiment that hands out no tickets once it is time to stop."""
+    """An experiment that hands out no more tickets once it is time to stop."""
 
     experiment: "Experiment | RemoteExperiment"
     stop: "Stop"
@@ -178,7 +178,7 @@ class _Source:
 
 
 class _Trials:
-    """Runs of the command, and what becomes of those that fail."""
+    """Runs of the command, and what happens to those that fail."""
 
     def __init__(self, command: "Command", worst: float | None, most_in_a_row: int) -> None:
         self._command, self._worst, self._most = command, worst, most_in_a_row
@@ -189,12 +189,12 @@ class _Trials:
 
     def reward(self, ticket: "Ticket", stop: "Stop") -> float:
         """Return what the command prints for a ticket, or the worst there is."""
-        from ..finding import Failure, Pull
+        from ..live.command import NoReward
+        from ..live.replay import asked_by
 
-        asked = int(ticket.id.partition("-")[0])  # the event that asked for this ticket alone
-        result = self._command.run(Pull(ticket.arm, ticket.name, ticket.features, asked), stop)
+        result = self._command.run(ticket, asked_by(ticket.id), stop)  # asked for one at a time
         with self._lock:
-            if not isinstance(result, Failure):
+            if not isinstance(result, NoReward):
                 self.in_a_row = 0
                 return result
             self.in_a_row += 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..finding import Rewards
+    from ..live.rewards import Rewards
 
 
 class Target(click.Path):
@@ -84,18 +84,17 @@ def simulated_rewards(command: Any) -> Any:
 
 def rewards_from(
     noise_scale: float | None, bounded: tuple[float, float] | None, binary: bool
-) -> "Rewards":
-    """Return the rewards that these options describe; exactly one must be given."""
-    from ..finding import Rewards
+) -> "tuple[Rewards, float]":
+    """Return the rewards that these options describe, and R; exactly one must be given."""
+    from ..live.rewards import Rewards
 
     if (noise_scale is not None) + (bounded is not None) + binary != 1:
         raise click.UsageError(
             "Say how noisy rewards are with one of --noise-scale R (the standard deviation, if "
             "they are Gaussian), --bounded LOW HIGH and --binary."
         )
-    if bounded is not None:
-        return Rewards.bounded(*bounded)
-    return Rewards.zero_or_one() if noise_scale is None else Rewards(noise_scale)
+    rewards = Rewards.of("binary" if binary else bounded)
+    return rewards, rewards.noise_scale if noise_scale is None else noise_scale
 
 
 def numbers(text: str, option: str) -> list[float]:

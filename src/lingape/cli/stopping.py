@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .showing import say
 
 if TYPE_CHECKING:
-    from ..finding import Stop
+    from ..live.command import Stop
 
 LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
 INTERRUPTED = 128 + signal.SIGINT
@@ -30,7 +30,7 @@ def interruptible(closing: Callable[[], str]) -> Iterator[None]:
 @contextmanager
 def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
     """Turn signals into requests to stop; also yield the list of signals received."""
-    from ..finding import Stop
+    from ..live.command import Stop
 
     stop, caught = Stop(), []
     before: dict[int, Any] = {}

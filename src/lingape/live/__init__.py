@@ -1,7 +1,7 @@
 """Experiments with the real world: workers that ask for tickets and tell rewards, late or twice.
 
-An append-only log of events is the truth, and everything else follows from it: who was asked to
-pull what, what it paid, and what is proven.
+An append-only log of events is the truth, and everything else follows from it: which arms were
+asked for, what they paid, and what is proven.
 """
 
 from .client import Client, RemoteExperiment
@@ -11,8 +11,8 @@ from .experiment import Experiment
 from .history import Point
 from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
-from .noise import noise_scale_for
 from .replay import LogCertificate, Progress
+from .rewards import noise_scale_for
 from .standing import Standing, Status, Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify

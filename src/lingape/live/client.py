@@ -106,7 +106,13 @@ class Client:
         return self._get("/api/experiments", _summaries)
 
     def create(
-        self, name: str, problem: Problem, *, explorer: str = "lingape", seed: int = 0
+        self,
+        name: str,
+        problem: Problem,
+        *,
+        rewards: str | tuple[float, float] | None = None,
+        explorer: str = "lingape",
+        seed: int = 0,
     ) -> "RemoteExperiment":
         """Begin an experiment; if it exists with the same settings, go on with it.
 
@@ -118,6 +124,7 @@ class Client:
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),
+            "rewards": rewards,
             "explorer": explorer,
             "seed": seed,
         }

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..errors import ExplorationOver, InvalidArgument, LingapeError
+from ..checks import checked_whole
+from ..errors import ExplorationOver, LingapeError
 from ..scaffold import checked_reward
 from .replay import LogCertificate
 from .texts import shortened
@@ -15,7 +16,7 @@ from .tickets import Ticket, TimeToLive, checked_ttl
 
 @dataclass(frozen=True)
 class Failure:
-    """A ticket whose reward could not be had."""
+    """A ticket whose reward is unavailable, and why."""
 
     ticket: Ticket
     reason: Exception
@@ -23,7 +24,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The result of a run."""
 
     certificate: LogCertificate
     told: int
@@ -54,15 +55,10 @@ def run_crew(
     ttl: TimeToLive = "1d",
 ) -> Outcome:
     """Call `reward_fn` with tickets, in threads, until the question is answered."""
-    for name, value in (("workers", workers), ("max_failures", max_failures)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidArgument(f"{name} must be a whole number from 1; got {value!r}.")
-    if max_pulls is not None and (
-        isinstance(max_pulls, bool) or not isinstance(max_pulls, int) or max_pulls < 0
-    ):
-        raise InvalidArgument(
-            f"max_pulls must be a whole number from 0, or None for no limit; got {max_pulls!r}."
-        )
+    checked_whole("workers", workers, least=1)
+    checked_whole("max_failures", max_failures, least=1)
+    if max_pulls is not None:
+        checked_whole("max_pulls", max_pulls, advice="None is for no limit.")
     checked_ttl(ttl)
     crew = _Crew(experiment, reward_fn, max_pulls, max_failures, ttl)
     threads = [
@@ -82,9 +78,9 @@ def run_crew(
 
 
 def _wait_for(threads: list[threading.Thread]) -> None:
-    """Wait for threads, looking up now and then.
+    """Wait for threads, half a second at a time.
 
-    A signal that comes just before a wait begins would else be handled only when that wait ends.
+    A signal that arrives just before a wait begins is handled only when that wait ends.
     """
     for thread in threads:
         while thread.is_alive():

@@ -1,205 +1,40 @@
-"""What can happen in an experiment, as data: the lines of its log.
+"""What can happen in an experiment: the lines of its log, one class per kind of event.
 
-Times are the clock of whoever wrote the event. They are there to be read: what an experiment does
-follows from the order of events and from deadlines, so that a clock that jumps breaks nothing.
+A class declares everything about its events: what they hold, and with the types of its fields how
+that is written and checked when it is read; how the dashboard says it (`words`); the name that no
+other event of a log may have (`reference`); and what follows from it (`apply`). Defining the class
+registers it, so that such events can be recorded, replayed, verified, exported and shown.
+
+Times come from the clock of the process that wrote the event. They are only there to be read: what
+an experiment does follows from the order of events and from deadlines, so a clock that jumps does
+no harm.
 """
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, ClassVar, TypeAlias
+from functools import cache
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args, get_type_hints
 
 from ..errors import InvalidState, in_words
 from ..problem import LARGEST
+from .rewards import Rewards
+
+if TYPE_CHECKING:
+    from .replay import Replay
 
 FORMAT = 1
+KINDS: dict[str, "type[Event]"] = {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Created:
-    """The first event: the question, and who explores."""
+class Form(NamedTuple):
+    """How a field is checked when it is read from JSON, and how it is written."""
 
-    kind: ClassVar[str] = "created"
-    seq: int = 1
-    time: float
-    name: str
-    problem: dict[str, Any]  # Problem.to_dict()
-    explorer: str  # as text, see lingape.specs
-    seed: int
-    version: str  # of lingape
-    format: int = FORMAT
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Arms were handed out, one ticket each."""
-
-    kind: ClassVar[str] = "asked"
-    seq: int
-    time: float
-    tickets: tuple[tuple[str, int], ...]  # id and arm
-    deadline: float | None  # after which they are no longer counted on
-    worker: str | None
-    key: str | None
-
-    @property
-    def reference(self) -> str | None:
-        return None if self.key is None else keyed("ask", self.key)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """A ticket's reward came."""
-
-    kind: ClassVar[str] = "told"
-    seq: int
-    time: float
-    ticket: str
-    arm: int
-    reward: float
-
-    @property
-    def reference(self) -> str:
-        return f"ticket {self.ticket}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Voided:
-    """A ticket will have no reward."""
-
-    kind: ClassVar[str] = "voided"
-    seq: int
-    time: float
-    ticket: str
-    reason: str
-
-    @property
-    def reference(self) -> str:
-        return f"ticket {self.ticket}"  # told or voided, never both
-
-
-@dataclass(frozen=True, kw_only=True)
-class Added:
-    """A reward came that no ticket asked for."""
-
-    kind: ClassVar[str] = "added"
-    seq: int
-    time: float
-    arm: int
-    reward: float
-    key: str | None
-
-    @property
-    def reference(self) -> str | None:
-        return None if self.key is None else keyed("add", self.key)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settled:
-    """The question was answered, by the event before."""
-
-    kind: ClassVar[str] = "settled"
-    reference: ClassVar[str] = "settled"  # once
-    seq: int
-    time: float
-    certificate: dict[str, Any]  # Certificate.to_dict()
-
-
-Event: TypeAlias = Created | Asked | Told | Voided | Added | Settled
-KINDS: dict[str, type[Event]] = {
-    kind.kind: kind for kind in (Created, Asked, Told, Voided, Added, Settled)
-}
-
-
-def keyed(what: str, key: str) -> str:
-    """Return the reference that a key stands for, in letters that any database takes."""
-    return f"{what} {json.dumps(key)}"
-
-
-def reference(event: Event) -> str | None:
-    """Return the name that no other event of the log may have."""
-    return None if isinstance(event, Created) else event.reference
-
-
-def as_data(event: Event) -> dict[str, Any]:
-    """Return an event as JSON-able data."""
-    data: dict[str, Any] = {"event": event.kind}
-    for field in fields(event):
-        value = getattr(event, field.name)
-        data[field.name] = _stamp(value) if field.name in ("time", "deadline") else value
-    return data
-
-
-def as_text(event: Event) -> str:
-    """Return an event as it is written and hashed: always the same text for the same event."""
-    return json.dumps(as_data(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def from_text(text: str, *, place: int) -> Event:
-    """Return the event that a text says; `place` is its number, for messages."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as reason:
-        raise damaged(place, in_words(reason)) from reason
-    return from_data(data, place=place)
-
-
-def from_data(data: Any, *, place: int) -> Event:
-    """Return the event that `as_data` wrote, after checking all of it."""
-    said = data.get("event") if isinstance(data, dict) else None
-    if not isinstance(said, str) or said not in KINDS:
-        raise damaged(place, f"it is none of {', '.join(KINDS)}")
-    kind = KINDS[said]
-    names = {field.name for field in fields(kind)}
-    if set(data) != names | {"event"}:
-        raise damaged(place, f"an event {kind.kind} has {', '.join(sorted(names))}")
-    values = {}
-    for name in names:
-        try:
-            values[name] = _READ[name](data[name])
-        except (TypeError, ValueError) as reason:
-            raise damaged(place, f"its {name} is unfit ({reason})") from reason
-    if values["seq"] != place:
-        raise damaged(place, f"it says that it is number {values['seq']}")
-    return kind(**values)
-
-
-def damaged(place: int, why: str) -> InvalidState:
-    """Return what to raise for an event that cannot be."""
-    return InvalidState(
-        f"Event {place} of the log is damaged: {why}. Restore a copy, or use the version of "
-        "lingape that wrote it."
-    )
-
-
-def differences(there: Created, now: Created) -> list[str]:
-    """Return the settings in which the beginnings of two experiments differ, and how."""
-    found = []
-    settings = [(there.problem, now.problem), (vars(there), vars(now))]
-    names = [[*there.problem], ["explorer", "seed", "format"]]
-    for (old, new), group in zip(settings, names, strict=True):
-        found += [
-            f"{name} {_contrast(old.get(name), new.get(name))}"
-            for name in group
-            if old.get(name) != new.get(name)
-        ]
-    return found
-
-
-def _contrast(there: Any, now: Any) -> str:
-    """Return how two settings differ; of long lists, where and how first."""
-    if isinstance(there, list) and isinstance(now, list):
-        if len(there) != len(now):
-            return f"({len(there)} there, {len(now)} now)"
-        place = next(i for i, (a, b) in enumerate(zip(there, now, strict=True)) if a != b)
-        return f"(number {place} is {_short(there[place])} there, {_short(now[place])} now)"
-    return f"({_short(there)} there, {_short(now)} now)"
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any] = lambda value: value
 
 
 def rounded(time: float) -> float:
@@ -207,9 +42,7 @@ def rounded(time: float) -> float:
     return round(time, 3)
 
 
-def _stamp(time: float | None) -> str | None:
-    if time is None:
-        return None
+def _stamp(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
 
 
@@ -229,7 +62,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _words(value: Any) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not a text")
     return value
@@ -244,25 +77,266 @@ def _mapping(value: Any) -> dict[str, Any]:
 def _tickets(value: Any) -> tuple[tuple[str, int], ...]:
     if not isinstance(value, list) or not value:
         raise ValueError("it is not a list of tickets")
-    return tuple((_words(ticket), _whole(arm)) for ticket, arm in value)
+    return tuple((_text(ticket), _whole(arm)) for ticket, arm in value)
 
 
-_READ: dict[str, Any] = {
-    "seq": _whole,
-    "time": _time,
-    "name": _words,
-    "problem": _mapping,
-    "explorer": _words,
-    "seed": _whole,
-    "version": _words,
-    "format": _whole,
-    "tickets": _tickets,
-    "deadline": lambda value: None if value is None else _time(value),
-    "worker": lambda value: None if value is None else _words(value),
-    "key": lambda value: None if value is None else _words(value),
-    "ticket": _words,
-    "arm": _whole,
-    "reward": _number,
-    "reason": _words,
-    "certificate": _mapping,
+Time = Annotated[float, Form(_time, _stamp)]
+Tickets = Annotated[tuple[tuple[str, int], ...], Form(_tickets)]  # id and arm
+RewardsField = Annotated[Rewards, Form(Rewards.of, Rewards.to_data)]
+_FORMS: dict[Any, Form] = {
+    int: Form(_whole),
+    float: Form(_number),
+    str: Form(_text),
+    dict[str, Any]: Form(_mapping),
 }
+
+
+def _form(hint: Any) -> Form:
+    """Return how values of a type are read and written."""
+    parts = get_args(hint)
+    if NoneType in parts:
+        (only,) = (part for part in parts if part is not NoneType)
+        read, write = _form(only)
+        return Form(
+            lambda value: None if value is None else read(value),
+            lambda value: None if value is None else write(value),
+        )
+    known = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Form)]
+    return known[0] if known else _FORMS[hint]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened, as a line of the log."""
+
+    kind: ClassVar[str]
+    words: ClassVar[str]  # for people: {name} stands for the field of that name
+    seq: int
+    time: Time
+
+    def __init_subclass__(cls) -> None:
+        if cls.kind in KINDS:
+            raise TypeError(f"There are events of kind {cls.kind!r} already: {KINDS[cls.kind]}.")
+        KINDS[cls.kind] = cls
+
+    @property
+    def reference(self) -> str | None:
+        """The name that no other event of the log may have, if it has one."""
+        return None
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        """Change the state accordingly, or raise if it cannot follow on the events before.
+
+        digest: the hash of the log up to this event.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Created(Event):
+    """The first event: the question, who explores, and which rewards there can be."""
+
+    kind = "created"
+    words = "Began with {problem}, explored by {explorer}."
+    seq: int = 1
+    name: str
+    problem: dict[str, Any]  # Problem.to_dict()
+    rewards: RewardsField = Rewards()
+    explorer: str  # as text, see lingape.specs
+    seed: int
+    version: str  # of lingape
+    format: int = FORMAT
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        raise damaged(self.seq, "a log has one beginning")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Event):
+    """Arms were handed out, one ticket each."""
+
+    kind = "asked"
+    words = "{worker} asked for {tickets}"
+    tickets: Tickets
+    deadline: Time | None  # after which they are no longer counted on
+    worker: str | None
+    key: str | None
+
+    @property
+    def reference(self) -> str | None:
+        return None if self.key is None else keyed("ask", self.key)
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        for place, (ticket, arm) in enumerate(self.tickets):
+            if not ticket.startswith(f"{self.seq}-{place}-"):
+                raise damaged(self.seq, f"ticket {ticket!r} does not belong to this event")
+            replay.hand_out(self, ticket, arm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told(Event):
+    """The reward of a ticket arrived."""
+
+    kind = "told"
+    words = "{arm} paid {reward} (ticket {ticket})"
+    ticket: str
+    arm: int
+    reward: float
+
+    @property
+    def reference(self) -> str:
+        return of_ticket(self.ticket)
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        if replay.ticket(self.seq, self.ticket).arm != self.arm:
+            raise damaged(self.seq, f"ticket {self.ticket!r} is for another arm")
+        replay.learn(self.seq, self.arm, self.reward, asked=True)
+        replay.close(self.seq, self.ticket, void=False)
+        replay.told += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voided(Event):
+    """A ticket will have no reward."""
+
+    kind = "voided"
+    words = "Ticket {ticket} was voided: {reason}"
+    ticket: str
+    reason: str
+
+    @property
+    def reference(self) -> str:
+        return of_ticket(self.ticket)  # told or voided, never both
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        replay.close(self.seq, self.ticket, void=True)
+        replay.voided += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Added(Event):
+    """A reward arrived that no ticket asked for."""
+
+    kind = "added"
+    words = "{arm} paid {reward} (added without a ticket)"
+    arm: int
+    reward: float
+    key: str | None
+
+    @property
+    def reference(self) -> str | None:
+        return None if self.key is None else keyed("add", self.key)
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        replay.learn(self.seq, self.arm, self.reward, asked=False)
+        replay.added += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled(Event):
+    """The question was answered, by the event before."""
+
+    kind = "settled"
+    words = "{certificate}"
+    certificate: dict[str, Any]  # Certificate.to_dict()
+
+    @property
+    def reference(self) -> str:
+        return "settled"  # once
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        if replay.settled is not None:
+            raise damaged(self.seq, "the question was answered before")
+        replay.settled, replay.settled_digest = self, digest
+
+
+def keyed(what: str, key: str) -> str:
+    """Return the reference that a key stands for, in letters that any database takes."""
+    return f"{what} {json.dumps(key)}"
+
+
+def of_ticket(ticket: str) -> str:
+    """Return the reference of the event that closes a ticket."""
+    return f"ticket {ticket}"
+
+
+@cache
+def _forms(kind: str) -> dict[str, Form]:
+    """Return the fields of a kind of event, and how they are read and written."""
+    hints = get_type_hints(KINDS[kind], include_extras=True)
+    return {field.name: _form(hints[field.name]) for field in fields(KINDS[kind])}
+
+
+def as_data(event: Event) -> dict[str, Any]:
+    """Return an event as JSON-able data."""
+    written = {name: form.write(getattr(event, name)) for name, form in _forms(event.kind).items()}
+    return {"event": event.kind} | written
+
+
+def as_text(event: Event) -> str:
+    """Return an event as it is written and hashed: always the same text for the same event."""
+    return json.dumps(as_data(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def from_text(text: str, *, place: int) -> Event:
+    """Return the event that a text contains; `place` is its number, for messages."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as reason:
+        raise damaged(place, in_words(reason)) from reason
+    return from_data(data, place=place)
+
+
+def from_data(data: Any, *, place: int) -> Event:
+    """Return the event that `as_data` wrote, after checking all of it."""
+    said = data.get("event") if isinstance(data, dict) else None
+    if not isinstance(said, str) or said not in KINDS:
+        raise damaged(place, f"it is none of {', '.join(KINDS)}")
+    forms = _forms(said)
+    if set(data) != forms.keys() | {"event"}:
+        raise damaged(place, f"an event {said} has {', '.join(sorted(forms))}")
+    values = {}
+    for name, form in forms.items():
+        try:
+            values[name] = form.read(data[name])
+        except (TypeError, ValueError) as reason:
+            raise damaged(place, f"its {name} is invalid ({in_words(reason)})") from reason
+    if values["seq"] != place:
+        raise damaged(place, f"it says that it is number {values['seq']}")
+    return KINDS[said](**values)
+
+
+def words_by_kind() -> dict[str, str]:
+    """Return the words for each kind of event."""
+    return {name: kind.words for name, kind in KINDS.items()}
+
+
+def damaged(place: int, why: str) -> InvalidState:
+    """Return what to raise for an event that cannot be."""
+    return InvalidState(
+        f"Event {place} of the log is damaged: {why}. Restore a copy, or use the version of "
+        "lingape that wrote it."
+    )
+
+
+def differences(there: Created, now: Created) -> list[str]:
+    """Return the settings in which the beginnings of two experiments differ, and how."""
+    old, new = (created.problem | as_data(created) for created in (there, now))
+    names = [*there.problem, "rewards", "explorer", "seed", "format"]
+    return [
+        f"{name} {_contrast(old[name], new[name])}" for name in names if old[name] != new[name]
+    ]
+
+
+def _contrast(there: Any, now: Any) -> str:
+    """Return how two settings differ; of long lists, where and how first."""
+    if isinstance(there, list) and isinstance(now, list):
+        if len(there) != len(now):
+            return f"({len(there)} there, {len(now)} now)"
+        place = next(i for i, (a, b) in enumerate(zip(there, now, strict=True)) if a != b)
+        return f"(number {place} is {_short(there[place])} there, {_short(now[place])} now)"
+    return f"({_short(there)} there, {_short(now)} now)"
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

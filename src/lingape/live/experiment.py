@@ -1,28 +1,19 @@
 """An experiment in the real world: tickets out, rewards in, and everything in a log.
 
 What comes in is checked, appended to the log, made durable, and only then acknowledged. Each
-process keeps what the log amounts to (Replay) in memory and reads on before it does anything, so
-that any number of them can share an experiment.
+process keeps the state that follows from the log (Replay) in memory and reads on before it does
+anything, so that any number of them can share an experiment.
 """
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from .. import __version__
-from ..errors import (
-    Conflict,
-    ExplorationOver,
-    InvalidArgument,
-    InvalidState,
-    NotFound,
-    StorageFailed,
-)
+from ..checks import checked_whole
+from ..errors import Conflict, ExplorationOver, InvalidArgument, NotFound
 from ..problem import Problem
 from ..scaffold import checked_reward
 from .crew import Outcome, run_crew
@@ -37,50 +28,30 @@ from .events import (
     differences,
     from_text,
     keyed,
-    reference,
+    of_ticket,
     rounded,
 )
-from .forks import after_fork
 from .history import History, Point, checked_points
 from .model_check import ModelCheck, check
-from .replay import LogCertificate, Progress, Replay, make_explorer
+from .replay import LogCertificate, Progress, make_explorer
+from .rewards import Rewards
 from .standing import Status, status_of
-from .store import WAY_OUT, Note, Store, View, has_entry, open_store, read_linked, read_pages
+from .store import Note, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
-from .turn import Request, Turn
+from .turns import SharedLog, Turn
 from .verification import Verification, export_line, read_export, verify, write_export
 
-EVERY = 500  # events between snapshots
-FAR = 16  # events that take about as long to replay as a snapshot does to read
-OFTEN = 8  # events between snapshots where many processes share an experiment
-SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 MOST = 1_000  # tickets in one ask
 VERBS = ("ask", "tell", "void", "add")  # methods that record something, also over HTTP
-T = TypeVar("T")
-CUT = (
-    "Recording was interrupted. It may be recorded or not. Do the same again: what is there "
-    "already is not recorded twice."
-)
 
 
-class Experiment:
-    """A question put to the world, kept in a database.
+class Experiment(SharedLog):
+    """A question put to the world, kept in a database; Experiment.open opens one.
 
     An object may be shared by threads, and an experiment by processes, each with its own object
-    (one that was open before a fork serves both sides).
+    (one that was open before a fork works on both sides).
     """
-
-    def __init__(self, store: Store, name: str, *, clock: Callable[[], float]) -> None:
-        """Use Experiment.open."""
-        self.name = name
-        self._store, self._clock = store, clock
-        self._mutex = threading.RLock()
-        self._waiting: deque[Request[Any]] = deque()  # for a turn, in other threads
-        self._memory: Replay | None = None  # what the log amounts to, as far as it was read
-        self._loaded = 0  # the event from which it was read on
-        self._crowded = False  # other processes append more than this one can replay
-        after_fork(self)
 
     @classmethod
     def open(
@@ -89,6 +60,7 @@ class Experiment:
         name: str,
         *,
         create: Problem | None = None,
+        rewards: str | tuple[float, float] | None = None,
         explorer: str = "lingape",
         seed: int = 0,
         clock: Callable[[], float] = time.time,
@@ -96,11 +68,12 @@ class Experiment:
         """Open an experiment, or with `create` begin it.
 
         url: the database, as sqlite:///PATH or postgresql://USER@HOST/DATABASE.
-        create: the problem. Where there is an experiment of that name already, it has to be the
-            same: then a program that is started again goes on.
-        explorer: as text, with settings if need be: "lingape(bound=self_normalized)".
-        seed: of explorers that draw.
-        clock: tells the seconds since 1970. For tests.
+        create: the problem. If there is an experiment of that name already, it has to have the
+            same settings: so a program that is started again continues it.
+        rewards: "binary" for 0 and 1, or (low, high) for a range; others are then refused.
+        explorer: as text, with settings if needed: "lingape(bound=self_normalized)".
+        seed: for explorers that draw at random.
+        clock: returns the seconds since 1970. For tests.
 
         >>> import tempfile
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/run.db"
@@ -112,7 +85,8 @@ class Experiment:
         checked_name(name)
         beginning = None
         if create is not None:
-            beginning = _beginning(name, create, explorer, seed, _now(clock))
+            promised = Rewards.of(rewards)
+            beginning = _beginning(name, create, promised, explorer, seed, rounded(clock()))
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
             experiment._open(beginning, create)
@@ -133,33 +107,24 @@ class Experiment:
         if missing and beginning is not None and problem is not None:
             text = as_text(replace(beginning, problem=problem.to_dict()))
             with self._store.transaction(self.name) as log:
-                if log.head().seq == 0:  # nobody was faster
+                if log.head().seq == 0:  # no other process was faster
                     log.append([Note(text)])
             self._store.sync()
         with self.current() as replay:
             created = replay.created
-        if beginning is not None and (replay.problem, created.explorer, created.seed) != (
-            problem,
-            beginning.explorer,
-            beginning.seed,
-        ):
-            assert problem is not None
-            others = differences(
-                replace(created, problem=replay.problem.to_dict()),
-                replace(beginning, problem=problem.to_dict()),
-            )
-            raise Conflict(
-                f"There is an experiment {self.name!r} in {self._store.url} already, with other "
-                f"settings: {'; '.join(others)}. Use it as it is, or begin one under "
-                "another name."
-            )
-        with self._mutex:
-            if replay.head.seq - self._loaded >= EVERY:  # the snapshot was of no use
-                self._save(replay)
-
-    def close(self) -> None:
-        """Close the database for good: open the experiment again to use it."""
-        self._store.close()
+        if beginning is not None and problem is not None:
+            same = replace(created, time=beginning.time, version=beginning.version) == beginning
+            if not same or replay.problem != problem:
+                others = differences(
+                    replace(created, problem=replay.problem.to_dict()),
+                    replace(beginning, problem=problem.to_dict()),
+                )
+                raise Conflict(
+                    f"There is an experiment {self.name!r} in {self._store.url} already, with "
+                    f"other settings: {'; '.join(others)}. Use it as it is, or begin one under "
+                    "another name."
+                )
+        self._save_if_far(replay)
 
     def __enter__(self) -> Self:
         return self
@@ -189,11 +154,10 @@ class Experiment:
         n: how many arms.
         worker: who asks, for the log.
         ttl: for how long to count on the rewards, in seconds, as a timedelta or as "90s", "30m",
-            "6h", "2d"; None for no deadline. A reward told later is as welcome.
+            "6h", "2d"; None for no deadline. A reward told later counts just the same.
         key: a text of the caller's choice; asking again with the same key gives the same tickets.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
-            raise InvalidArgument(f"ask needs a whole number from 1 to {MOST}; got {n!r}.")
+        n = checked_whole("n", n, least=1, most=MOST)
         worker, key = checked_text("worker", worker), checked_text("key", key)
         seconds = checked_ttl(ttl)
 
@@ -208,12 +172,9 @@ class Experiment:
                 return tickets_of(before, turn.replay.problem)
             if turn.replay.settled is not None:
                 raise ExplorationOver(turn.replay.certificate().statement)
-            pending = turn.replay.pending(turn.now)
-            arms = turn.replay.explorer.ask_many(n, pending=pending)
-            seq = turn.replay.head.seq + 1
+            arms, seq = turn.replay.ask(n, turn.now), turn.replay.head.seq + 1
             asked = Asked(
-                seq=seq,
-                time=turn.now,
+                **turn.next,
                 tickets=tuple((ticket_id(seq, i), arm) for i, arm in enumerate(arms)),
                 deadline=None if seconds is None else rounded(turn.now + seconds),
                 worker=worker,
@@ -248,7 +209,8 @@ class Experiment:
                     f"Ticket {id} was voided ({before.reason}), so its reward does not count. "
                     "If the trial did take place after all, record it with add()."
                 )
-            turn.record(Told(seq=turn.next, time=turn.now, ticket=id, arm=known.arm, reward=value))
+            turn.replay.created.rewards.check(value)
+            turn.record(Told(**turn.next, ticket=id, arm=known.arm, reward=value))
             return turn.replay.progress
 
         return self._in_turn(act)
@@ -274,14 +236,15 @@ class Experiment:
                         "is recorded stays."
                     )
                 return turn.replay.progress
-            turn.record(Voided(seq=turn.next, time=turn.now, ticket=id, reason=why))
+            turn.record(Voided(**turn.next, ticket=id, reason=why))
             return turn.replay.progress
 
         return self._in_turn(act)
 
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
-        """Record a reward that no ticket asked for: history, or a trial somebody made unasked.
+        """Record a reward that no ticket asked for: history, or a trial made unasked.
 
+        Explorers whose pulls are fixed in advance refuse those that are not due.
         arm: the arm's number.
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
@@ -296,24 +259,15 @@ class Experiment:
                         f"it is {value!r} for arm {index}. Use a key only to repeat a request."
                     )
                 return turn.replay.progress
-            turn.record(Added(seq=turn.next, time=turn.now, arm=index, reward=value, key=key))
+            turn.replay.created.rewards.check(value)
+            turn.record(Added(**turn.next, arm=index, reward=value, key=key))
             return turn.replay.progress
 
         return self._in_turn(act, None if key is None else keyed("add", key))
 
-    @contextmanager
-    def current(self) -> Iterator[Replay]:
-        """Give what the log amounts to now, to look at.
-
-        It is safe on disk before the caller hears of it.
-        """
-        with self._mutex:
-            yield self._follow_view()
-        self._store.sync()
-
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
-        now = _now(self._clock)
+        now = self._now()
         with self.current() as replay:
             return status_of(replay, now)
 
@@ -323,12 +277,12 @@ class Experiment:
             return replay.certificate()
 
     def check(self) -> ModelCheck:
-        """Return whether rewards look as supposed: linear in the features, no noisier than R.
+        """Return whether rewards look as assumed: linear in the features, no noisier than R.
 
-        And whether arms lose tickets as often as each other.
+        It also says whether some arms lose more tickets than others.
         """
         with self.current() as replay:
-            return check(replay, _now(self._clock))
+            return check(replay, self._now())
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
@@ -338,7 +292,7 @@ class Experiment:
         return [from_text(entry.text, place=entry.seq) for entry in entries]
 
     def history(self, points: int = 300) -> list[Point]:
-        """Return how B(t) fell, in at most so many points; it replays the whole log."""
+        """Return how B(t) fell, in at most `points` points; it replays the whole log."""
         checked_points(points)
         history = History()
         history.follow(read_pages(self._store, self.name))
@@ -366,11 +320,11 @@ class Experiment:
                 if log.head().seq:
                     raise Conflict(
                         f"There is an experiment {created.name!r} in {store.url} already. "
-                        "Import into another database."
+                        "Import it into another database."
                     )
                 log.append(
                     [
-                        Note(entry.text, reference(from_text(entry.text, place=entry.seq)))
+                        Note(entry.text, from_text(entry.text, place=entry.seq).reference)
                         for entry in entries
                     ]
                 )
@@ -398,8 +352,8 @@ class Experiment:
         """Call `reward_fn` with tickets, in threads, until the question is answered.
 
         If it raises, the ticket is voided and the exception is among the failures returned.
-        max_pulls: calls to make at most.
-        max_failures: how many failures in a row end it; the last is raised.
+        max_pulls: how many calls to make at most.
+        max_failures: how many failures in a row end the run; the last one is raised.
         ttl: for how long to count on each reward, as for ask.
         """
         return run_crew(
@@ -414,160 +368,20 @@ class Experiment:
     def _closing(self, turn: Turn, ticket: Any) -> Told | Voided:
         """Return the event that closed a ticket, or raise if there is no such ticket."""
         if isinstance(ticket, str) and TICKET.fullmatch(ticket):
-            found = turn.find(f"ticket {ticket}", Told, Voided)
+            found = turn.find(of_ticket(ticket), Told, Voided)
             if found is not None:
                 return found  # type: ignore[no-any-return]
         shown = repr(ticket)[:60]
         raise NotFound(
-            f"No ticket of {self.name!r} is called {shown}. Tell by the id that ask() gave "
-            "out; a trial without a ticket is for add(). Nothing was recorded."
+            f"No ticket of {self.name!r} is called {shown}. Tell by the id that ask() "
+            "returned; a trial without a ticket is for add(). Nothing was recorded."
         )
 
-    def _renew(self) -> None:
-        """Forget the other threads, which are gone: what they were at is the parent's."""
-        self._mutex = threading.RLock()
-        self._waiting = deque()
-        self._memory = None  # a thread may have been at it
 
-    def _follow_view(self) -> Replay:
-        with self._store.view(self.name) as view:
-            return self._follow(view)
-
-    def _in_turn(self, act: Callable[[Turn], T], reference: str | None = None) -> T:
-        """Return what `act` returns, given the right to append and all events before applied.
-
-        Threads that wait for each other share a transaction: whoever gets in does what all of them
-        want. None hears of it before it is committed and safe on disk.
-        """
-        request = Request(act, reference)
-        self._waiting.append(request)
-        try:
-            with self._mutex:
-                while not request.over:
-                    if self._memory is None or self._memory.problem.arms.size > SMALL:
-                        self._follow_view()  # what may take long, before others stand behind us
-                    with self._store.line():
-                        self._take_turn(request)
-        except BaseException:
-            request.over = True  # nobody waits for it any longer
-            raise
-        self._store.sync()
-        return request.answer()
-
-    def _take_turn(self, request: Request[Any]) -> None:
-        """Answer a request, together with all that wait, in the order in which they came.
-
-        A shared turn that fails is as if it had not been, and each takes one alone; but for one
-        that fails in its commit, of which nobody knows whether it is recorded.
-        """
-        self._follow_view()  # most of the work, while the one before still writes
-        shared = not request.called
-        requests = self._call() if shared else [request]
-        sought = [each.reference for each in requests if each.reference is not None]
-        turn, complete = None, False
-        try:
-            with self._store.transaction(self.name, sought) as log:
-                turn = Turn(log, self._follow(log), _now(self._clock))
-                requests += self._call() if shared else []
-                for each in requests:
-                    each.run(turn)
-                if self._crowded and turn.passed(OFTEN):
-                    log.keep(turn.replay.snapshot())
-                complete = True
-            for each in requests:
-                each.over = True
-        except BaseException as reason:
-            if turn is not None and turn.records:
-                self._memory = None  # it may be ahead of the log: read that again
-            if complete or len(requests) == 1:
-                for each in requests:
-                    each.fail(reason if isinstance(reason, Exception) else StorageFailed(CUT))
-            if not isinstance(reason, Exception):
-                raise
-            return
-        if turn.passed(EVERY):
-            self._save(turn.replay)
-
-    def _call(self) -> list[Request[Any]]:
-        """Return those that wait, out of the queue."""
-        requests = []
-        while self._waiting:
-            request = self._waiting[0]
-            request.called = True  # first: one that is out of the queue must know in any case
-            self._waiting.popleft()
-            if not request.over:
-                requests.append(request)
-        return requests
-
-    def _follow(self, view: View) -> Replay:
-        """Return what the log amounts to, having read on to its end."""
-        head = view.head()
-        replay = self._memory
-        if replay is not None and (
-            head.seq < replay.head.seq
-            or (head.seq == replay.head.seq and head.digest != replay.head.digest)
-        ):
-            raise InvalidState(
-                f"The log of {self.name!r} is not the one that it was: it had {replay.head.seq} "
-                f"events and has {head.seq}. If a copy was restored, open the experiment again; "
-                "rewards told since that copy are not in it."
-            )
-        try:
-            if replay is None:
-                replay = self._load(view)
-            elif head.seq - replay.head.seq > FAR:
-                self._catch_up(view, replay)
-            for entry in view.read(after=replay.head.seq):
-                replay.follow(entry)
-        except BaseException:
-            self._memory = None
-            raise
-        if replay.head != head:
-            raise InvalidState(
-                f"The log of {self.name!r} is damaged: it has {replay.head.seq} events and ought "
-                f"to have {head.seq}. {WAY_OUT}"
-            )
-        self._memory = replay
-        return replay
-
-    def _catch_up(self, view: View, replay: Replay) -> None:
-        """Take over what another process made of the log: of many, each would replay it all.
-
-        It goes by whoever saved it as far as `_load` does, and by the same log: the entry that was
-        read last has to be there still.
-        """
-        self._crowded = replay.problem.arms.size <= SMALL
-        snapshot = view.snapshot() if self._crowded else None
-        if (
-            snapshot is not None
-            and snapshot.head.seq - replay.head.seq > FAR
-            and has_entry(view, replay.head)
-            and has_entry(view, snapshot.head)
-        ):
-            replay.restore(snapshot)
-
-    def _load(self, view: View) -> Replay:
-        """Return the state at the last snapshot, or at the first event if that is of no use."""
-        replay = None
-        for entry in view.read(limit=1):
-            replay = Replay.begin(entry)
-        if replay is None and view.head().seq:
-            raise InvalidState(f"The log of {self.name!r} is damaged: it is empty. {WAY_OUT}")
-        if replay is None:
-            raise NotFound(f"There is no experiment {self.name!r} in {self._store.url}.")
-        snapshot = view.snapshot()
-        if snapshot is not None and snapshot.head.seq > 1 and has_entry(view, snapshot.head):
-            replay.restore(snapshot)
-        self._loaded = replay.head.seq
-        return replay
-
-    def _save(self, replay: Replay) -> None:
-        with suppress(StorageFailed):  # it is only a shortcut
-            self._store.save(self.name, replay.snapshot())
-
-
-def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
-    """Return the first event of an experiment, without the problem, which it has checked.
+def _beginning(
+    name: str, problem: Problem, rewards: Rewards, explorer: str, seed: int, now: float
+) -> Created:
+    """Return the first event of an experiment, without its problem, which is checked here.
 
     As a dictionary a large problem takes much memory, so it becomes one when it is written.
     """
@@ -576,18 +390,19 @@ def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float
             f"create must be a Problem; got {type(problem).__name__}. Wrap the arms: "
             "create=Problem(arms)."
         )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidArgument(f"seed must be a whole number from 0; got {seed!r}.")
+    if rewards != Rewards() and problem.noise_scale < rewards.noise_scale * (1 - 1e-12):
+        raise InvalidArgument(
+            f"noise_scale must be at least {rewards.noise_scale:g}, half the range, for rewards "
+            f"that are {rewards}; got {problem.noise_scale:g}. noise_scale_for computes it."
+        )
+    seed = checked_whole("seed", seed)
     make_explorer(explorer, problem, seed)
     return Created(
         time=now,
         name=name,
         problem={},
+        rewards=rewards,
         explorer=explorer,
         seed=seed,
         version=__version__,
     )
-
-
-def _now(clock: Callable[[], float]) -> float:
-    return rounded(clock())

@@ -1,20 +1,30 @@
-"""Whether the files of a database are still those that this process has open.
+"""The files of an SQLite database: are they still the ones that were opened, and are they on disk?
 
-Whoever has a file open can write to it after it was removed or another one took its place: nothing
-fails, and nobody will ever read it. Only the path tells. The database itself is never opened here:
+A process that has a file open can write to it after it was removed or replaced: nothing fails, and
+nobody will ever read it. Only the path tells. The database file itself is never opened here:
 closing it again would release the locks that SQLite holds on it.
 """
 
 import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+LINES = 4  # in which processes wait; the first one in each looks. One line would wake up too late
+COURTESY = 5.0  # seconds to wait in line
 WAL, SHM = "-wal", "-shm"
 Identity: TypeAlias = tuple[int, int]  # device and inode: files in use do not share them
 
 
 def identity(path: Path | str) -> Identity | None:
-    """Return which file is at a path, or None if none can be found there."""
+    """Return which file is at a path, or None if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -23,7 +33,7 @@ def identity(path: Path | str) -> Identity | None:
 
 
 class Files:
-    """The file of a database of SQLite, and the two beside it while it is open."""
+    """The file of an SQLite database, and the two beside it while it is open."""
 
     def __init__(self, given: str) -> None:
         self.named = Path(os.getcwd(), given)  # perhaps a link, which may point elsewhere later
@@ -36,11 +46,11 @@ class Files:
         return self.path.with_name(self.path.name + ending)
 
     def opening(self) -> None:
-        """Take note of the file that SQLite is about to open, if there is one."""
+        """Remember the file that SQLite is about to open, if there is one."""
         self._file = self._file or identity(self.named)
 
     def opened(self) -> None:
-        """Take note of the files, now that SQLite has opened them."""
+        """Remember the files, now that SQLite has opened them."""
         paths = (self.named, self.beside(WAL), self.beside(SHM))
         found = {path: identity(path) for path in paths}
         self._file = self._file or found[self.named]
@@ -48,7 +58,7 @@ class Files:
         self._known = known if self._file is None else known | {self.named: self._file}
 
     def closed(self) -> None:
-        """Take note that SQLite may remove the files beside the database."""
+        """Forget the files beside the database, which SQLite may remove now."""
         self._known = {} if self._file is None else {self.named: self._file}
 
     def changed(self) -> str | None:
@@ -65,10 +75,10 @@ class Files:
         return identity(path) not in (None, self._known.get(path))
 
     def still(self) -> tuple[int, ...] | None:
-        """Return a mark that is another once anybody wrote; None if somebody may be writing.
+        """Return a mark that changes when the file is written; None if somebody may be writing.
 
-        Whoever writes has a log beside the file that is not empty; before it is removed, all of it
-        is copied into the file.
+        Writers have a log beside the file that is not empty; before it is removed, all of it is
+        copied into the file.
         """
         if self.beside(SHM).exists() or self.unmerged():
             return None
@@ -81,3 +91,93 @@ class Files:
             return self.beside(WAL).stat().st_size > 0
         except FileNotFoundError:
             return False
+
+
+class Journal:
+    """The write-ahead log of a database, to wait on: for the disk, or for a turn to write.
+
+    It is closed once nobody waits on it any more. SQLite locks other files, never this one, so
+    processes can use locks on it to wait in line. The system serves them more or less in order,
+    and removes those that die. A process outside the line is not kept from writing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._place: _Place | None = None
+        try:
+            self._file = os.open(path, os.O_RDWR)
+        except PermissionError:  # of a file that others write
+            self._file = os.open(path, os.O_RDONLY)
+        with suppress(OSError):  # a new file is found again if its folder is on disk
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def sync(self) -> None:
+        getattr(os, "fdatasync", os.fsync)(self._file)
+
+    def enter(self) -> None:
+        """Wait in line, for some seconds at most.
+
+        So a process that is suspended while it is first delays others only that long.
+        """
+        if fcntl is None or self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
+            return
+        if self._place is None or self._place.over:  # else our thread is still waiting there
+            self._place = _Place(self)
+            self._place.wait(COURTESY)
+
+    def leave(self) -> None:
+        """Let the next process write."""
+        if fcntl is not None:
+            self._lock(fcntl.LOCK_UN)
+
+    def _lock(self, how: int) -> bool:
+        """Lock or unlock a byte of it; return False if another process has locked it."""
+        try:
+            fcntl.lockf(self._file, how, 1, os.getpid() % LINES)
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError:  # a system that has no such locks
+            return True
+        return True
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if hasattr(self, "_file"):
+            close(self._file)
+
+
+class _Place:
+    """A place in line.
+
+    Waiting for a lock has no time limit, so another thread waits; if it gets the lock too late, it
+    releases it at once.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._deciding = threading.Lock()
+        self._reached = threading.Event()
+        self._given_up = False
+        threading.Thread(target=self._stand, daemon=True).start()
+
+    def _stand(self) -> None:
+        self._journal._lock(fcntl.LOCK_EX)
+        with self._deciding:
+            if self._given_up:
+                self._journal.leave()
+            self._reached.set()
+
+    @property
+    def over(self) -> bool:
+        """Whether the thread is done."""
+        return self._reached.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Return when it is our turn, or when the time is up."""
+        try:
+            self._reached.wait(seconds)
+        finally:
+            with self._deciding:
+                self._given_up = not self._reached.is_set()

@@ -1,6 +1,6 @@
 """What a child process does with what its parent had open, before its threads can use it.
 
-To look for a new process number at each use is not enough: several threads would see it at once.
+Comparing process numbers at each use is not enough: several threads would notice at once.
 """
 
 import os
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class Living(Generic[T]):
-    """Objects, for as long as somebody else has them.
+    """Objects, for as long as they exist elsewhere.
 
-    Unlike WeakSet and WeakMethod it is told of no death: the callbacks of those are code in Python
-    that runs wherever an object dies, also while the interpreter ends, and a signal that arrives
-    in one, such as Ctrl-C, is printed as an ignored exception and lost.
+    Unlike WeakSet and WeakMethod it has no callbacks: those are Python code that runs wherever an
+    object is deleted, also while the interpreter ends, and a signal that arrives in one, such as
+    Ctrl-C, is printed as an ignored exception and lost.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Living(Generic[T]):
         self._refs: dict[int, ref[T]] = {}
 
     def add(self, thing: T) -> None:
-        """Take in an object, and forget those that are gone."""
+        """Add an object, and forget those that no longer exist."""
         self._refs[next(self._numbers)] = ref(thing)
         for number, each in list(self._refs.items()):
             if each() is None:
@@ -37,7 +37,7 @@ class Living(Generic[T]):
 
 
 class Renewable(Protocol):
-    """What has something open that a child process must not use."""
+    """Something that has a resource open which a child process must not use."""
 
     def _renew(self) -> None:
         """Leave it to the parent."""
@@ -48,7 +48,7 @@ _owners: Living[Renewable] = Living()
 
 
 def after_fork(owner: Renewable) -> None:
-    """Call `owner._renew()` in each child process, for as long as there is the owner."""
+    """Call `owner._renew()` in each child process, for as long as the owner exists."""
     _owners.add(owner)
 
 

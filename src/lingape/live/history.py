@@ -1,4 +1,4 @@
-"""How B(t) fell: an experiment's past, from a replay of its own."""
+"""How B(t) fell in the past of an experiment, from a replay of its own."""
 
 import time
 from collections.abc import Iterable
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgument
-from .events import Added, Told
+from ..checks import checked_whole
 from .replay import Replay
 from .standing import contest_in, gap_bound_of
 from .store import Entry
@@ -39,7 +38,7 @@ class History:
         self._every = 1  # rewards between points kept
 
     def follow(self, pages: Iterable[Iterable[Entry]], *, patience: float = np.inf) -> None:
-        """Read on, for so many seconds: a long log with many arms takes minutes to replay."""
+        """Read on, for `patience` seconds at most: a long log with many arms takes minutes."""
         end = time.monotonic() + patience
         self.complete = False
         for page in pages:
@@ -54,11 +53,11 @@ class History:
         if self._replay is None:
             self._replay = Replay.begin(entry)
             return
-        event = self._replay.follow(entry)
-        contest = contest_in(self._replay)
-        if contest is None or not isinstance(event, Told | Added):
+        before = self._replay.progress.pulls
+        self._replay.follow(entry)
+        contest, pulls = contest_in(self._replay), self._replay.progress.pulls
+        if contest is None or pulls == before:
             return
-        pulls = self._replay.progress.pulls
         self._last = Point(pulls, contest.leader, contest.rival, gap_bound_of(contest))
         if pulls % self._every == 0 or not self._points:
             self._points.append(self._last)
@@ -68,7 +67,7 @@ class History:
             self._points = [first, *(point for point in rest if point.pulls % self._every == 0)]
 
     def points(self, most: int) -> list[Point]:
-        """Return at most so many points, the first and the last among them."""
+        """Return at most `most` points, the first and the last among them."""
         points = list(self._points)
         if self._last is not None and points[-1] is not self._last:
             points.append(self._last)
@@ -80,6 +79,4 @@ class History:
 
 def checked_points(points: int) -> int:
     """Return how many points to show, or raise InvalidArgument."""
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InvalidArgument(f"points must be a whole number from 2; got {points!r}.")
-    return points
+    return checked_whole("points", points, least=2)

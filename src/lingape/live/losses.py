@@ -1,23 +1,24 @@
 """Do tickets get lost in some arms more than in others?
 
-The certificate supposes that whether a ticket is voided, or its reward never comes, does not
-depend on that reward. Nobody sees rewards that are missing, but one thing can be seen: where bad
-rewards get lost, arms that pay badly lose more. So arms are compared.
+The certificate assumes that whether a ticket is voided, or its reward never comes, does not depend
+on that reward. Missing rewards cannot be seen, but one thing can: if bad rewards get lost, arms
+that pay badly lose more. So arms are compared.
 
-Suppose that a ticket that is closed was lost with the same chance p, whatever its arm and whatever
-came before. Then v lost among n have the likelihood p^v (1-p)^(n-v), however arms were chosen.
-Against it stand two rivals, which weigh all chances by Jeffreys' prior Beta(1/2, 1/2): one arm,
-any of the K, has a chance of its own; or every arm has. Half the sum of their likelihoods, divided
-by the largest that any p gives, is an e-process: over all times together it exceeds 1/α with
-probability at most α (Ville's inequality), so looking at it again and again does no harm (Ramdas
-et al., Game-theoretic statistics and safe anytime-valid inference, Statistical Science 2023).
+The null hypothesis is that each closed ticket was lost with the same probability p, whatever its
+arm and whatever came before. Then v lost among n have the likelihood p^v (1-p)^(n-v), however arms
+were chosen. There are two alternatives, which average over all probabilities with Jeffreys' prior
+Beta(1/2, 1/2): one arm, any of the K, has a probability of its own; or every arm has. Half the sum
+of their likelihoods, divided by the largest that any p gives, is an e-process: over all times
+together it exceeds 1/α with probability at most α (Ville's inequality), so looking at it often
+does no harm (Ramdas et al., Game-theoretic statistics and safe anytime-valid inference,
+Statistical Science 2023).
 
-Machines fail too, and many tickets at once are then lost in the arm that is asked for just now. So
-that one outage counts once, a ticket closed right after a void is not counted, and of tickets that
-stay open while they are usually closed, one in the time that tickets usually take. The supposition
-leaves out more than that: one of several machines that fails for a while makes p change with time,
-and where tickets are voided later than others are told, the next one closed is told more likely
-than p says. Then there may be a warning without an arm to blame.
+Machines fail too, and then many tickets of the arm that is being asked for are lost at once. So
+that one outage counts once, a ticket closed right after a void is not counted, and of the tickets
+that stay open too long, only one in the time that tickets usually take. The null hypothesis leaves
+out more than that: if one of several machines fails for a while, p changes with time, and if
+tickets are voided later than others are told, the next one closed is more likely to be told than p
+says. Then there may be a warning although no arm is to blame.
 """
 
 import math
@@ -30,21 +31,19 @@ from ..arrays import IntArray
 from .replay import Replay, asked_by
 
 RARE = 1e-3
-LONG, LEAST = (
-    10,
-    100,
-)  # open for so many times the usual number of events, and at least for so many
+LONG = 10  # times the usual number of events for which a ticket is open,
+LEAST = 100  # and events, after which it is open for too long
 
 
 class Loss(NamedTuple):
     """How unevenly arms lose tickets."""
 
-    p: float  # the chance that they ever would, if all lose as many, is at most this
+    p: float  # an upper bound on the probability that it ever happens by chance
     arm: int  # one that loses more than others
 
 
 def voided(replay: Replay) -> Loss | None:
-    """Compare how often tickets of the arms are voided; None if none is."""
+    """Compare how often the arms' tickets are voided; None if none was."""
     closings = replay.closings
     waiting = np.zeros_like(closings.counted)
     for ticket in replay.open.values():
@@ -53,10 +52,10 @@ def voided(replay: Replay) -> Loss | None:
 
 
 def overdue(replay: Replay, now: float) -> Loss | None:
-    """Compare how often tickets of the arms stay open for too long; None if none does.
+    """Compare how often the arms' tickets stay open for too long; None if none does.
 
-    What is too long is the deadline, or far longer than others, by the number of events. Tickets
-    that were in time when the question was answered are left out: nobody may care about them now.
+    Too long is past the deadline, or far longer than others, by the number of events. Tickets that
+    were in time when the question was answered are left out: they may have been abandoned since.
     """
     seq, closings = replay.head.seq, replay.closings
     if replay.settled is not None:
@@ -77,10 +76,10 @@ def overdue(replay: Replay, now: float) -> Loss | None:
 
 
 def compared(lost: IntArray, tickets: IntArray, waiting: IntArray) -> Loss | None:
-    """Compare arms by tickets lost, of those that were lost or told; others still wait.
+    """Compare arms by tickets lost, of those that were lost or told; others are still open.
 
-    Those may go either way. The smaller evidence counts: as if they were not there, or as if none
-    will be lost. Otherwise arms would differ that only take their time.
+    Open tickets may go either way, so the smaller evidence counts: without them, or as if none of
+    them will be lost. Otherwise arms whose trials only take longer would look different.
     """
     if not lost.any():
         return None
@@ -111,7 +110,7 @@ def _evidence(lost: IntArray, tickets: IntArray) -> tuple[float, int]:
 
 
 def _weighed(v: int, n: int) -> float:
-    """Return the log likelihood of v lost among n, weighed by Beta(1/2, 1/2)."""
+    """Return the log likelihood of v lost among n, averaged over Beta(1/2, 1/2)."""
     return (
         math.lgamma(v + 0.5) + math.lgamma(n - v + 0.5) - math.lgamma(n + 1.0) - math.log(math.pi)
     )

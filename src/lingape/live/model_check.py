@@ -1,13 +1,13 @@
-"""Do the rewards look as the guarantee supposes: linear in the features, no noisier than R?
+"""Do the rewards look as the guarantee assumes: linear in the features, no noisier than R?
 
 Two sums of squares are compared with what they would be for Gaussian noise of standard deviation
 R. How far the arms' averages lie from the linear fit, Σ N_k (r̄_k - x_kᵀθ̂)² / R², is χ² with as
 many degrees of freedom as there are pulled arms beyond the dimension; how far rewards lie from
 their arm's average, with one less than there are rewards for each arm. R-sub-Gaussian noise varies
-no more than that. A warning comes when chance would give such a sum once in 10,000: rare enough
-that looking again and again raises few false alarms, though arms are chosen by their rewards. How
-few is measured by tests/live/test_model_check.py; it is not proven. That there is no warning
-proves nothing either.
+no more than that. There is a warning when such a sum has a probability below 1 in 10,000: small
+enough that looking often raises few false alarms, although arms are chosen by their rewards. How
+few is measured by tests/live/test_model_check.py; it is not proven. That there is no warning does
+not prove anything either.
 
 Whether arms lose tickets as often as each other is compared in losses.py.
 """
@@ -22,13 +22,13 @@ from ..arrays import FloatArray, IntArray
 from ..printable import printable
 from ..problem import LARGEST, Problem
 from . import losses
-from .replay import Replay, Tally
+from .replay import Averages, Replay
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
 WAY_OUT = (
-    "The certificate supposes that they do. What is always right is one feature per arm, 1 for it "
-    "and 0 for the others, which takes more pulls; features that tell these arms apart may do."
+    "The certificate assumes that they do. One feature per arm, 1 for it and 0 for the others, is "
+    "always right and takes more pulls; features that tell these arms apart may be enough."
 )
 
 
@@ -73,7 +73,7 @@ class ModelCheck:
 
     @property
     def fine(self) -> bool:
-        """Whether there is nothing to warn of."""
+        """Whether there are no warnings."""
         return not self.warnings
 
     def __str__(self) -> str:
@@ -101,8 +101,8 @@ class ModelCheck:
 
 
 def check(replay: Replay, now: float) -> ModelCheck:
-    """Compare rewards with the model, and what is missing among the arms."""
-    found = check_model(replay.problem, replay.tally)
+    """Compare rewards with the model, and the arms by the tickets that they lose."""
+    found = check_model(replay.problem, replay.averages)
     voided, overdue = losses.voided(replay), losses.overdue(replay, now)
     warnings = list(found.warnings)
     closings = replay.closings
@@ -116,15 +116,15 @@ def check(replay: Replay, now: float) -> ModelCheck:
         warnings.append(
             f"Tickets of {name(voided.arm)} are voided more often than those of other arms: "
             f"{gone} of {here}, where it is {all_gone - gone} of {all_here - here} for the "
-            "others. The certificate supposes that voiding does not depend on the reward. Where "
-            "a trial fails because of its arm, tell the worst value there is; for tickets voided "
+            "others. The certificate assumes that voiding does not depend on the reward. If "
+            "a trial fails because of its arm, tell the worst possible value; for tickets voided "
             "before, add it."
         )
     if overdue is not None and overdue.p < losses.RARE:
         warnings.append(
-            f"Rewards of {name(overdue.arm)} stay out more often than those of other arms. The "
-            "certificate supposes that this does not depend on the reward. Where a trial has no "
-            "result because of its arm, tell the worst value there is; if it only takes longer, "
+            f"Rewards of {name(overdue.arm)} are missing more often than those of other arms. The "
+            "certificate assumes that this does not depend on the reward. If a trial has no "
+            "result because of its arm, tell the worst possible value; if it only takes longer, "
             "wait for it."
         )
     return replace(
@@ -135,28 +135,28 @@ def check(replay: Replay, now: float) -> ModelCheck:
     )
 
 
-def check_model(problem: Problem, tally: Tally) -> ModelCheck:
+def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
     """Compare rewards with the linear model and with R."""
-    pulled = np.flatnonzero(tally.counts)
+    pulled = np.flatnonzero(rewards.counts)
     if not len(pulled):
         return ModelCheck((), None, problem.noise_scale, None, None, ())
-    counts, averages = tally.counts[pulled], tally.means[pulled]
+    counts, averages = rewards.counts[pulled], rewards.means[pulled]
     fitted, leverages, rank = _fit(problem.orthonormal[pulled], counts, averages)
     r = problem.noise_scale
     apart = averages - fitted
     # An average's residual has variance R²(1 - leverage)/N_k; with a leverage of 1 it has none.
     spread = r * np.sqrt(np.maximum(1.0 - leverages, 0.0) / counts)
     free = leverages < 1.0 - 1e-9
-    with np.errstate(all="ignore"):  # beside a tiny R, rewards may be infinitely far off
+    with np.errstate(all="ignore"):  # if R is tiny, rewards may be infinitely far off
         z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
         off = float(counts @ (apart / r) ** 2)
-    z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no word for infinity
+    z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no infinity
     linear_p = noise = noise_p = None
     if len(pulled) > rank:
         linear_p = chi_square_tail(off, len(pulled) - rank)
     repeats = int(counts.sum()) - len(pulled)
     if repeats > 0:
-        squares = float(tally.squares.sum())
+        squares = float(rewards.squares.sum())
         noise = math.sqrt(squares / repeats)
         noise_p = chi_square_tail(squares / r / r, repeats)
     worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]
@@ -166,7 +166,7 @@ def check_model(problem: Problem, tally: Tally) -> ModelCheck:
     if noise_p is not None and noise_p < RARE:
         warnings.append(
             f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
-            f"than the stated noise scale of {r:g}. The certificate supposes that they do not. "
+            f"than the stated noise scale of {r:g}. The certificate assumes that they do not. "
             "Begin another experiment with a larger noise scale; for rewards in a range it is "
             "half of that."
         )
@@ -197,7 +197,7 @@ def _basis(rows: FloatArray) -> FloatArray:
     """
     values, vectors = np.linalg.eigh(rows.T @ rows)
     kept = values > 1e-12 * values[-1]
-    if not kept.any():  # all that was pulled has no features, as a control may
+    if not kept.any():  # every pulled arm is all zeros, as a control may be
         return rows[:, :0]
     basis: FloatArray = rows @ (vectors[:, kept] / np.sqrt(values[kept]))
     if values[kept][0] < 1e-6 * values[-1]:

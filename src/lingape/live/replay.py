@@ -1,38 +1,25 @@
-"""What a log amounts to: the explorer, the open tickets and the tallies, event by event.
+"""The state that follows from a log, event by event: the explorer, open tickets, tallies.
 
-There is no clock, no chance and no database in here: the same events give the same state.
+There is no clock, no randomness and no database in here: the same events give the same state. What
+an event changes is said where it is declared (events.py), in terms of the methods below.
 """
 
 import copy
 import inspect
-import json
-from base64 import b64decode, b64encode
+from collections import defaultdict
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .. import __version__
 from ..arrays import FloatArray, IntArray
 from ..certificate import Certificate
-from ..errors import InvalidArgument, InvalidState, LingapeError, in_words
+from ..errors import InvalidArgument, InvalidArm, InvalidState, LingapeError, in_words
 from ..problem import Problem
 from ..scaffold import Conversation
-from ..scaffold.planned import PlannedExplorer
 from ..specs import Recipe
-from .events import (
-    FORMAT,
-    Added,
-    Asked,
-    Created,
-    Event,
-    Settled,
-    Told,
-    Voided,
-    damaged,
-    from_text,
-)
-from .store import START, Entry, Head, Snapshot, check_link
+from .events import FORMAT, Asked, Created, Event, Settled, damaged, from_text
+from .store import START, Entry, Head, check_link
 
 DELAY = (
     "Whether a ticket's reward comes, late or never, and whether it is voided, does not depend on "
@@ -53,9 +40,9 @@ class Open(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What every reward moves."""
+    """What every reward changes."""
 
-    pulls: int  # rewards, of tickets and added
+    pulls: int  # rewards, told and added
     settled: bool  # the question is answered
 
 
@@ -63,8 +50,8 @@ class Progress(NamedTuple):
 class LogCertificate(Certificate):
     """What is proven, and the log that proves it.
 
-    The hash is one of everything in the log up to that event: whoever has kept it can tell
-    whether a log shown later is the one that the certificate is about.
+    The hash covers everything in the log up to that event: if it was kept, it shows whether
+    a log is the one that the certificate is about.
 
     statement: what is proven, in words.
     event: the number of the event that proves it.
@@ -92,7 +79,7 @@ class LogCertificate(Certificate):
         return cls(**values)
 
 
-class Tally:
+class Averages:
     """Count, mean and sum of squared deviations of each arm's rewards."""
 
     def __init__(self, arms: int) -> None:
@@ -109,7 +96,7 @@ class Tally:
 
 
 class Closings:
-    """Tickets of each arm that were closed, by a reward or void, and how soon."""
+    """Tickets of each arm that were closed, by a reward or a void, and how soon."""
 
     def __init__(self, arms: int) -> None:
         self.closed: IntArray = np.zeros(arms, dtype=np.int64)
@@ -118,7 +105,7 @@ class Closings:
         self.counted: IntArray = np.zeros(arms, dtype=np.int64)
         self.counted_voids: IntArray = np.zeros(arms, dtype=np.int64)
         self.after_void = False  # the last one was a void
-        self.waited = 0  # events between asking and closing, of all together
+        self.waited = 0  # events between asking and closing, all tickets together
 
     @property
     def usual_wait(self) -> float:
@@ -126,7 +113,7 @@ class Closings:
         return self.waited / max(1, int(self.closed.sum()))
 
     def add(self, arm: int, *, void: bool, waited: int, settled: bool) -> None:
-        """Count a ticket; once the question is answered, what becomes of others says nothing."""
+        """Count a ticket; what happens to tickets after the question is answered says nothing."""
         self.closed[arm] += 1
         self.voided[arm] += void
         counts = not self.after_void and not settled
@@ -150,13 +137,15 @@ class Replay:
             )
         try:
             self.problem = Problem(**created.problem)
-            self._blank = make_explorer(created.explorer, self.problem, created.seed)
+            self.blank = make_explorer(created.explorer, self.problem, created.seed)
         except (TypeError, ValueError, LingapeError) as reason:
             raise damaged(1, str(reason)) from reason
-        self.explorer = copy.deepcopy(self._blank)
-        self.tally = Tally(len(self.problem))
+        self.explorer = copy.deepcopy(self.blank)
+        self.averages = Averages(len(self.problem))
         self.closings = Closings(len(self.problem))
         self.open: dict[str, Open] = {}
+        # Rewards, by arm, that came before their turn: some explorers' pulls have an order.
+        self.early: defaultdict[int, list[float]] = defaultdict(list)
         self.asked = self.told = self.voided = self.added = 0
         self.settled: Settled | None = None
         self.settled_digest = ""
@@ -171,7 +160,7 @@ class Replay:
         return cls(created, digest)
 
     def follow(self, entry: Entry) -> Event:
-        """Move on by an entry of the log and return its event, or raise InvalidState."""
+        """Apply an entry of the log and return its event, or raise InvalidState."""
         digest = check_link(self.head, entry).digest
         event = from_text(entry.text, place=entry.seq)
         try:
@@ -184,60 +173,69 @@ class Replay:
 
     def apply(self, event: Event, digest: str) -> None:
         """Move on by one event, or raise if it cannot follow on those before."""
-        match event:
-            case Asked():
-                for place, (ticket, arm) in enumerate(event.tickets):
-                    if not ticket.startswith(f"{event.seq}-{place}-"):
-                        raise damaged(event.seq, f"ticket {ticket!r} is not of this event")
-                    self._pullable(event.seq, arm)
-                    self.open[ticket] = Open(arm, event.deadline, event.worker)
-                self.asked += len(event.tickets)
-            case Told():
-                if self._ticket(event.seq, event.ticket).arm != event.arm:
-                    raise damaged(event.seq, f"ticket {event.ticket!r} is for another arm")
-                self._learn(event.seq, event.arm, event.reward)
-                self._close(event, void=False)
-                self.told += 1
-            case Added():
-                self._learn(event.seq, event.arm, event.reward)
-                self.added += 1
-            case Voided():
-                self._ticket(event.seq, event.ticket)
-                self._close(event, void=True)
-                self.voided += 1
-            case Settled():
-                if self.settled is not None:
-                    raise damaged(event.seq, "the question was answered before")
-                self.settled, self.settled_digest = event, digest
-            case Created():
-                raise damaged(event.seq, "a log has one beginning")
+        event.apply(self, digest)
         self.head = Head(event.seq, digest)
 
-    def _ticket(self, seq: int, ticket: str) -> Open:
+    def hand_out(self, asked: Asked, ticket: str, arm: int) -> None:
+        """Open a ticket."""
+        self._check_pull(asked.seq, arm)
+        self.open[ticket] = Open(arm, asked.deadline, asked.worker)
+        self.asked += 1
+
+    def ticket(self, seq: int, ticket: str) -> Open:
+        """Return an open ticket, for event number `seq`."""
         if ticket not in self.open:
             raise damaged(seq, f"ticket {ticket!r} was never asked for, or closed before")
         return self.open[ticket]
 
-    def _close(self, event: Told | Voided, *, void: bool) -> None:
-        waited = event.seq - asked_by(event.ticket)
-        settled = self.settled is not None
-        arm = self.open.pop(event.ticket).arm
+    def close(self, seq: int, ticket: str, *, void: bool) -> None:
+        """Close a ticket, with a reward or without."""
+        arm = self.ticket(seq, ticket).arm
+        waited, settled = seq - asked_by(ticket), self.settled is not None
         self.closings.add(arm, void=void, waited=waited, settled=settled)
+        del self.open[ticket]
 
-    def _learn(self, seq: int, arm: int, reward: float) -> None:
-        # Explorers that refuse a reward are as they were before, so this comes first.
-        self.explorer.tell(self._pullable(seq, arm), reward)
-        self.tally.add(arm, reward)
+    def learn(self, seq: int, arm: int, reward: float, *, asked: bool) -> None:
+        """Tell the explorer a reward; one that it asked for may have to wait for its turn.
 
-    def _pullable(self, seq: int, arm: int) -> int:
+        Explorers whose pulls are fixed in advance take rewards in that order, and tickets are
+        answered in any order. Such explorers refuse what they did not ask for.
+        """
+        self._check_pull(seq, arm)
+        self.created.rewards.check(reward)
         try:
-            return self.problem.check_pull(arm)
+            self.explorer.tell(arm, reward)  # first: if it refuses, nothing has changed
+        except InvalidArm:
+            if not asked:
+                raise
+            self.early[arm].append(reward)
+        self._tell_early()
+        self.averages.add(arm, reward)
+
+    def _tell_early(self) -> None:
+        """Tell the explorer the rewards that waited and are due now."""
+        while self.early:
+            arm = next(iter(self.early)) if self.explorer.done else self.explorer.ask()
+            if arm not in self.early:
+                return
+            self.explorer.tell(arm, self.early[arm].pop(0))
+            if not self.early[arm]:
+                del self.early[arm]
+
+    def _check_pull(self, seq: int, arm: int) -> None:
+        try:
+            self.problem.check_pull(arm)
         except LingapeError as reason:
             raise damaged(seq, str(reason)) from reason
 
     def pending(self, now: float) -> list[int]:
-        """Return the arms whose rewards are still counted on."""
+        """Return the arms of tickets whose rewards are still counted on."""
         return [ticket.arm for ticket in self.open.values() if ticket.awaited(now)]
+
+    def ask(self, n: int, now: float) -> list[int]:
+        """Return the arms to pull next."""
+        early = [arm for arm, rewards in self.early.items() for _ in rewards]
+        return self.explorer.ask_many(n, pending=self.pending(now) + early)
 
     @property
     def progress(self) -> Progress:
@@ -262,54 +260,6 @@ class Replay:
         except (KeyError, TypeError) as reason:
             raise damaged(head.seq, f"its certificate lacks {reason}") from reason
 
-    def snapshot(self) -> Snapshot:
-        """Return everything but the first event, to go on from later to the last bit."""
-        data = {
-            "version": __version__,
-            "explorer": _packed(self.explorer.progress()),  # the problem is in the first event
-            "tally": _packed([*vars(self.tally).values()]),
-            "closings": _packed([*vars(self.closings).values()]),
-            "open": [[ticket, *what] for ticket, what in self.open.items()],
-            "numbers": [self.asked, self.told, self.voided, self.added],
-            "settled": None
-            if self.settled is None
-            else [self.settled.seq, self.settled.time, self.settled.certificate],
-            "settled_digest": self.settled_digest,
-        }
-        return Snapshot(self.head, json.dumps(data))
-
-    def restore(self, snapshot: Snapshot) -> bool:
-        """Take over a snapshot, or return False if it is damaged or of another version."""
-        try:
-            data = json.loads(snapshot.text)
-            if data["version"] != __version__:
-                return False
-            explorer = self._blank.resumed(_unpacked(data["explorer"]))
-            tally = Tally(len(self.problem))
-            for name, values in zip(vars(tally), _unpacked(data["tally"]), strict=True):
-                getattr(tally, name)[:] = values
-            closings = Closings(len(self.problem))
-            *counts, closings.after_void, closings.waited = _unpacked(data["closings"])
-            for name, values in zip([*vars(closings)][:4], counts, strict=True):
-                getattr(closings, name)[:] = values
-            tickets = {ticket: Open(*what) for ticket, *what in data["open"]}
-            asked, told, voided, added = data["numbers"]
-            settled = data["settled"]
-            if settled is not None:
-                settled = Settled(seq=settled[0], time=settled[1], certificate=settled[2])
-        except (KeyError, TypeError, ValueError, LingapeError):
-            return False
-        if explorer.counts.sum() != told + added or asked != told + voided + len(tickets):
-            return False
-        if (closings.closed.sum(), closings.voided.sum()) != (told + voided, voided):
-            return False
-        self.explorer, self.tally, self.open = explorer, tally, tickets
-        self.closings = closings
-        self.asked, self.told, self.voided, self.added = asked, told, voided, added
-        self.settled, self.settled_digest = settled, data["settled_digest"]
-        self.head = snapshot.head
-        return True
-
 
 def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
     """Return the explorer that a text such as "lingape(bound=mixture)" describes."""
@@ -317,22 +267,17 @@ def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
     parameters = inspect.signature(recipe.kind).parameters
     if "theta" in parameters:
         raise InvalidArgument(
-            f"{text} needs to know θ, which nobody does in an experiment. Use lingape."
+            f"{text} needs to know θ, which is unknown in an experiment. Use lingape."
         )
     settings = dict(recipe.settings)
     if "seed" in parameters:
         settings.setdefault("seed", seed)
-    if issubclass(recipe.kind, PlannedExplorer):
-        raise InvalidArgument(
-            f"{text} has its pulls fixed in advance and takes rewards in that order only, but in "
-            "an experiment they come late, or never. Use lingape, or another adaptive explorer."
-        )
     kind: Any = recipe.kind
     try:
         explorer: Conversation = kind(problem, **settings)
     except LingapeError:
         raise
-    except Exception as reason:  # settings that no explorer has words of its own about
+    except Exception as reason:  # settings that the explorer itself does not check
         raise InvalidArgument(
             f"{text!r} cannot explore this problem ({in_words(reason)}). Try 'lingape'."
         ) from reason
@@ -342,27 +287,3 @@ def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
 def asked_by(ticket: str) -> int:
     """Return the number of the event that handed out a ticket."""
     return int(ticket.partition("-")[0])
-
-
-def _packed(value: Any) -> Any:
-    """Return data with long rows of numbers as bytes in base64: exact, and fast to read."""
-    if isinstance(value, dict):
-        return {name: _packed(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray) or (isinstance(value, list) and len(value) > 8):
-        try:
-            array = np.asarray(value)
-        except ValueError:  # rows of different lengths
-            array = np.empty(0, dtype=object)
-        if array.dtype in (np.int64, np.float64):
-            text = b64encode(array.tobytes()).decode()
-            return {"packed": text, "type": array.dtype.name, "shape": array.shape}
-    return [_packed(part) for part in value] if isinstance(value, list) else value
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict) and "packed" in value:
-        data = np.frombuffer(b64decode(value["packed"]), dtype=value["type"])
-        return data.reshape(value["shape"]).tolist()
-    if isinstance(value, dict):
-        return {name: _unpacked(part) for name, part in value.items()}
-    return [_unpacked(part) for part in value] if isinstance(value, list) else value

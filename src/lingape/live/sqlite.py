@@ -1,18 +1,18 @@
-"""Logs in a file of SQLite.
+"""Logs in an SQLite file.
 
 A commit writes to the write-ahead log; what makes it durable, waiting for the disk (`sync`), comes
-after the lock is released and before anybody hears of it. So processes that share a file wait for
-the disk side by side: a wait covers everything that was committed before it began. With
+after the lock is released and before anything is acknowledged. So processes that share a file wait
+for the disk side by side: a wait covers everything that was committed before it began. With
 `synchronous=FULL` SQLite would wait inside the lock, one process after the other.
 
-No connection lives through a fork. SQLite keeps account of a file's locks for the whole process,
-and a child that inherits the account has none of the locks: whoever closes the file next would
-delete the write-ahead log under the child, with all that it writes from then on. So before a fork
+No connection survives a fork. SQLite records a file's locks for the whole process, and a child
+that inherits the record has none of the locks: the next process to close the file would delete the
+write-ahead log under the child, with everything that it writes from then on. So before a fork
 every connection of this process is closed, and both sides connect again when they need to.
 
-A file that was replaced or removed while it is open takes everything and keeps nothing. So before
-anything is acknowledged a look at the paths says whether they still lead to what was written; if
-not, the store is over, and whoever wants to go on opens what is there now.
+A file that was replaced or removed while it is open accepts everything and keeps nothing. So
+before anything is acknowledged the paths are checked: do they still lead to what was written? If
+not, this store can no longer be used, and what is there now has to be opened instead.
 """
 
 import os
@@ -23,106 +23,39 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import TypeVar
 
-from ..chain import chained
 from ..errors import InvalidState, NotFound, StorageFailed
-from .files import WAL, Files
+from .files import WAL, Journal
 from .forks import Living
-from .journal import Journal
+from .sqlite_file import PATIENCE, SqliteFile
 from .store import (
     START,
-    WAY_OUT,
     Entry,
     Head,
     Note,
     Snapshot,
+    chained,
     checked_row,
     checked_snapshot,
     checksum,
 )
 
-APPLICATION = 0x4C474150  # "LGAP", in the file's header
-VERSION = 1
-PATIENCE = 30.0  # seconds to wait for other writers
 PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
-
 T = TypeVar("T")
 _stores: "Living[SqliteStore]" = Living()  # of this process
 _connecting = threading.RLock()  # held while connecting, and from before a fork until after it
 
-_ADVICE = {
-    "SQLITE_BUSY": "Another process has held it for too long; try again.",
-    "SQLITE_FULL": "Nothing was recorded. Make room on the disk and do the same again.",
-    "SQLITE_READONLY": "Nothing was recorded. Make the file and its folder writable, and open "
-    "it again.",
-    "SQLITE_CANTOPEN": "The folder must exist, and be writable.",
-    "SQLITE_IOERR": "Make room on the disk, or look after it, and do the same again: nothing is "
-    "recorded twice.",
-}
 
-_DAMAGE = (  # what a file that is whole does not lead to: our statements fit our tables
-    "SQLITE_ERROR",
-    "SQLITE_CORRUPT",
-    "SQLITE_NOTADB",
-    "SQLITE_CONSTRAINT",
-    "SQLITE_MISMATCH",
-    "SQLITE_TOOBIG",
-)
-
-SCHEMA = """CREATE TABLE logs (
-    name TEXT PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    digest TEXT NOT NULL
-);
-
-CREATE TABLE entries (
-    name TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    UNIQUE (name, seq)
-);
-
-CREATE TABLE refs (
-    name TEXT NOT NULL,
-    reference TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    PRIMARY KEY (name, reference)
-) WITHOUT ROWID;
-
-CREATE TABLE snapshots (
-    name TEXT PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    digest TEXT NOT NULL,
-    text TEXT NOT NULL,
-    checksum TEXT NOT NULL
-);
-
-CREATE TRIGGER no_update BEFORE UPDATE ON entries
-    BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;
-
-CREATE TRIGGER no_delete BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'a log is only ever appended to'); END;"""
-
-
-class SqliteStore:
-    """A file of SQLite, for any number of processes and threads on one machine."""
+class SqliteStore(SqliteFile):
+    """An SQLite file, for any number of processes and threads on one machine."""
 
     def __init__(self, url: str, *, create: bool, patience: float = PATIENCE) -> None:
-        self.url = url
-        self._files = Files(url.removeprefix("sqlite:///"))
-        self.path = self._files.path
+        super().__init__(url, patience=patience)
         if not create and not self.path.exists():
             raise NotFound(f"There is no file at {url}. Begin an experiment in it first.")
-        self._patience = patience
         self._mutex = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._journal: Journal | None = None
         self._doubtful = False  # the disk did not confirm something
-        self._over = ""  # why it cannot be used any longer
-        self._still: tuple[int, ...] | None = None  # of a file that nobody writes to
         with _connecting:
             _stores.add(self)
         with self._using():
@@ -144,7 +77,7 @@ class SqliteStore:
         """Give the log, alone."""
         with self._using() as connection, self._within(connection, "BEGIN IMMEDIATE"):
             if self._journal is not None:
-                self._journal.leave()  # the next one comes up to date meanwhile
+                self._journal.leave()  # the next process reads on meanwhile
             yield SqliteLog(connection, name)
             self._check_files()
 
@@ -152,11 +85,11 @@ class SqliteStore:
     def line(self) -> Iterator[None]:
         """Wait in line until this process is one of the next few to write.
 
-        Processes that just try again and again hinder each other, and some wait for long.
+        Processes that only retry hinder each other, and some wait for long.
         """
         try:
             journal = self._open_journal()
-        except OSError:  # of a file that can only be read
+        except OSError:  # the file can only be read
             yield
             return
         try:
@@ -168,12 +101,12 @@ class SqliteStore:
     def sync(self) -> None:
         """Return once everything committed so far is safe from a power cut.
 
-        Threads wait side by side too: for this no lock is held.
+        No lock is held, so threads wait side by side too.
         """
         if self._doubtful:
             self._write_again()
         try:
-            with suppress(FileNotFoundError):  # of a file that is only read, or was closed
+            with suppress(FileNotFoundError):  # the file is only read, or was closed
                 self._open_journal().sync()
             if self._files.changed():  # or another thread has just closed the file
                 with self._mutex:
@@ -188,7 +121,7 @@ class SqliteStore:
     def _write_again(self) -> None:
         """Copy everything into the main file, and wait for the disk there.
 
-        A system that failed to write may forget about it, and confirm the next time.
+        A system that failed to write may forget the failure, and confirm the next time.
         """
 
         def checkpoint() -> None:
@@ -226,7 +159,7 @@ class SqliteStore:
 
     @property
     def outdated(self) -> bool:
-        """Whether the file was replaced or removed, so that only opening it anew helps."""
+        """Whether the file was replaced or removed, and has to be opened again."""
         return self._files.changed() is not None
 
     def _disconnect(self) -> None:
@@ -256,6 +189,12 @@ class SqliteStore:
         if self._over:
             raise InvalidState(self._over)
 
+    def _check_stillness(self) -> None:
+        """Raise if somebody wrote to a file that was opened as one that does not change."""
+        if self._still is not None and self._files.still() != self._still:
+            self._disconnect()
+            raise StorageFailed(f"{self.url} was written to while it was read. Do the same again.")
+
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         """Give the connection, to one thread at a time; failures become sentences."""
@@ -278,10 +217,10 @@ class SqliteStore:
             raise self._failure(reason) from reason
 
     def _expire_others(self) -> None:
-        """Close what this process has open of files that are not there any longer.
+        """Close this process's connections to files that are no longer there.
 
-        SQLite shares what it knows of a file in memory among all connections of a process: a new
-        one beside an old one would use locks that no other process sees.
+        SQLite shares what it knows about a file among all connections of a process: a new one
+        beside an old one would use locks that no other process sees.
         """
         for other in _stores:
             if other is not self and other.path == self.path and other.outdated:
@@ -296,122 +235,19 @@ class SqliteStore:
                 finally:
                     other._mutex.release()
 
-    def before_fork(self) -> None:
-        """Wait for other threads to be done, keep them out, and close the file."""
-        self._mutex.acquire()
-        with suppress(sqlite3.Error):
-            self._disconnect()
-
-    def after_fork(self) -> None:
-        """Let other threads in, or in the child those to come."""
-        self._mutex.release()
-
-    def _connect(self) -> sqlite3.Connection:
-        self._files.opening()
-        try:
-            connection = self._open(f"file:{quote(os.fsencode(self.path))}", self._prepare)
-        except sqlite3.OperationalError:
-            if self._writable() or not self.path.exists():
-                raise
-            connection = self._connect_immutable()
-        self._files.opened()
-        return connection
-
-    def _connect_immutable(self) -> sqlite3.Connection:
-        """Open a file in a folder that cannot be written, where SQLite has no room for its own.
-
-        That is sound while nobody writes to it: before anybody hears of what was read, a look at
-        the file says whether somebody did.
-        """
-        if self._files.unmerged():
-            raise StorageFailed(
-                f"{self.url} cannot be read where it is: {self.path.name}-wal holds what is not "
-                "in the file yet, and the folder cannot be written. Copy both into one that can "
-                "be, and read them there."
-            )
-        still = self._files.still()
-        connection = self._open(f"file:{quote(os.fsencode(self.path))}?immutable=1", self._ours)
-        self._still = still
-        return connection
-
-    def _open(self, uri: str, check: Callable[[sqlite3.Connection], Any]) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=0.0, isolation_level=None, check_same_thread=False
-        )
-        connection.text_factory = _text
-        try:
-            check(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _check_stillness(self) -> None:
-        """Raise if somebody wrote to a file that was read as if nobody could."""
-        if self._still is not None and self._files.still() != self._still:
-            self._disconnect()
-            raise StorageFailed(f"{self.url} was written to while it was read. Do the same again.")
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check that the file is ours, or make it so."""
-        if not self._ours(connection):
-            self._in_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")
-            with self._within(connection, "BEGIN IMMEDIATE"):
-                if not self._checked(connection):  # nobody was faster
-                    for statement in SCHEMA.split("\n\n"):
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {VERSION}")
-        self._in_wal(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")  # `sync` does the rest
-
-    def _in_wal(self, connection: sqlite3.Connection) -> None:
-        row = self._retry(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-        if row[0] != "wal":
-            raise StorageFailed(
-                f"{self.url} cannot have a write-ahead log there. Use a local disk."
-            )
-
-    def _ours(self, connection: sqlite3.Connection) -> bool:
-        with self._within(connection, "BEGIN"):  # one look, while others may be making it
-            return self._checked(connection)
-
-    def _checked(self, connection: sqlite3.Connection) -> bool:
-        """Return whether the file is ours or else empty, or raise."""
-        application, version, tables = (
-            connection.execute(question).fetchone()[0]
-            for question in (
-                "PRAGMA application_id",
-                "PRAGMA user_version",
-                "SELECT count(*) FROM sqlite_master",
-            )
-        )
-        if application != APPLICATION and tables:
-            raise InvalidState(
-                f"{self.url} is a database of something else. Keep experiments in a file of "
-                "their own."
-            )
-        if application == APPLICATION and version != VERSION:
-            raise InvalidState(
-                f"{self.url} has experiments in format {version}, and this version of lingape "
-                f"reads format {VERSION}. Use the version that wrote it, or a newer one."
-            )
-        return bool(application == APPLICATION)
-
     @contextmanager
     def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         """Run a transaction: all of it, or nothing."""
 
         def attempt() -> None:
             connection.execute(begin)
-            try:  # only a look makes a transaction begin that is not immediate
+            try:  # a transaction that is not immediate begins with a query
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             except sqlite3.Error:
                 connection.execute("ROLLBACK")
                 raise
 
-        _roll_back(connection)  # what an interrupt may have left, if it came at the worst moment
+        _roll_back(connection)  # what an interrupt at the worst moment may have left
         try:
             self._retry(attempt)
             yield
@@ -431,18 +267,15 @@ class SqliteStore:
                     raise
             time.sleep(PAUSE * random.random())
 
-    def _writable(self) -> bool:
-        return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+    def before_fork(self) -> None:
+        """Wait until other threads are done, keep them out, and close the file."""
+        self._mutex.acquire()
+        with suppress(sqlite3.Error):
+            self._disconnect()
 
-    def _failure(self, reason: sqlite3.Error) -> Exception:
-        """Return what to raise instead of SQLite's error."""
-        name = getattr(reason, "sqlite_errorname", "") or ""
-        if name.startswith(_DAMAGE) or (name == "SQLITE_READONLY" and self._writable()):
-            return InvalidState(f"{self.url} is damaged, or no database ({reason}). {WAY_OUT}")
-        for code, advice in _ADVICE.items():
-            if name.startswith(code):
-                return StorageFailed(f"{self.url} cannot be used now: {reason}. {advice}")
-        return StorageFailed(f"{self.url} cannot be used now: {reason} ({name}).")
+    def after_fork(self) -> None:
+        """Let other threads in, or in the child those to come."""
+        self._mutex.release()
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
@@ -471,11 +304,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
     )
-
-
-def _text(data: bytes) -> str:
-    """Return a text of the database; what is not one becomes letters that none of ours has."""
-    return data.decode(errors="surrogateescape")
 
 
 class SqliteLog:

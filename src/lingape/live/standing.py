@@ -93,7 +93,7 @@ class Summary:
 
     @property
     def state(self) -> str:
-        """Whether it is settled, and whether that can be relied on, in words.
+        """Whether it is settled, and whether there are warnings, in words.
 
         >>> sorted(STATES.values())
         ['running', 'running, but doubtful', 'settled', 'settled, but doubtful']
@@ -165,7 +165,7 @@ def status_of(replay: Replay, now: float) -> Status:
 def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = None) -> Summary:
     """Return how an experiment stands in a line, at a time on the clock.
 
-    warnings: of the model check, where that is known.
+    warnings: those of the model check, if known.
     """
     problem, contest = replay.problem, contest_in(replay)
     pending = len(replay.pending(now))
@@ -195,7 +195,7 @@ def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = No
 
 
 def valid_until(replay: Replay, now: float) -> float:
-    """Return when a pending ticket will be overdue next: till then only events change anything."""
+    """Return when the next pending ticket becomes overdue: until then only events matter."""
     deadlines = (ticket.deadline for ticket in replay.open.values() if ticket.awaited(now))
     return min((deadline for deadline in deadlines if deadline is not None), default=inf)
 
@@ -222,13 +222,13 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     best_first = np.argsort(-np.where(problem.can_answer, high, -np.inf), kind="stable")
     chosen = best_first[:MOST_ARMS]
     if len(problem) > MOST_ARMS:  # half for those that may be best, half for those most pulled
-        most_pulled = np.argsort(-replay.tally.counts, kind="stable")[: MOST_ARMS // 2]
+        most_pulled = np.argsort(-replay.averages.counts, kind="stable")[: MOST_ARMS // 2]
         wanted = np.isin(best_first, most_pulled)
         wanted |= np.cumsum(~wanted) <= MOST_ARMS - len(most_pulled)
         chosen = best_first[wanted]
     if contest is not None and contest.leader not in chosen:
         chosen[-1] = contest.leader
-    pulls = replay.tally.counts[chosen].tolist()
+    pulls = replay.averages.counts[chosen].tolist()
     voided = replay.closings.voided[chosen].tolist()
     ends = ([_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high))
     return tuple(

@@ -1,7 +1,9 @@
 """Where logs of experiments are kept: what a database has to do, and no more.
 
-A log is a chain: each entry carries the hash of all entries up to it, so that an entry changed,
-lost or put in between is noticed by whoever reads on.
+A log is a chain: each entry carries the hash of all entries up to it, so that an entry that was
+changed, lost or inserted is noticed when the log is read. That protects against accidents and
+edits by hand, not against somebody who computes the hashes anew, nor against a lost end: only a
+hash kept elsewhere shows that.
 """
 
 import hashlib
@@ -9,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from ..chain import as_bytes, chained
 from ..errors import InvalidArgument, InvalidState, MissingExtra
 
 PAGE = 1_000  # entries read at once
@@ -39,7 +40,7 @@ class Note(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a log amounts to at an entry; a shortcut that may be lost at any time."""
+    """The state after an entry; a shortcut that may be lost at any time."""
 
     head: Head
     text: str
@@ -62,7 +63,7 @@ class View(Protocol):
 
 
 class Log(View, Protocol):
-    """A log that nobody else writes to meanwhile."""
+    """A log that only its holder writes to."""
 
     def append(self, notes: Sequence[Note]) -> Head:
         """Add entries; they are there once the transaction ends without an exception."""
@@ -76,10 +77,10 @@ class Log(View, Protocol):
 class Store(Protocol):
     """A database of logs, shared by processes and threads.
 
-    Whoever writes one gives `transaction` mutual exclusion per log across processes, raises
-    StorageFailed for all that the database cannot do now, and InvalidState for what will not be
-    different the next time: damage, or another database than the one that was opened. Nothing is
-    acknowledged before `sync`: where commits are durable at once, as in PostgreSQL, that does
+    An implementation gives `transaction` mutual exclusion per log across processes, raises
+    StorageFailed for everything that the database cannot do now, and InvalidState for what
+    repeating will not fix: damage, or another database than the one that was opened. Nothing is
+    acknowledged before `sync`; if commits are durable at once, as in PostgreSQL, that does
     nothing.
     """
 
@@ -87,7 +88,7 @@ class Store(Protocol):
 
     @property
     def outdated(self) -> bool:
-        """Whether there is another database at the URL by now, or none: open it anew."""
+        """Whether there is another database at the URL now, or none: then open it again."""
         ...
 
     def experiments(self) -> list[str]:
@@ -101,7 +102,7 @@ class Store(Protocol):
         ...
 
     def line(self) -> AbstractContextManager[None]:
-        """Stand in line for a transaction: one that begins inside is the next, or nearly."""
+        """Wait in line for a transaction: one that begins inside is the next, or nearly."""
         ...
 
     def sync(self) -> None:
@@ -115,15 +116,44 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
+def tables(text: str, number: str, *, schema: str = "") -> list[str]:
+    """Return the statements that make the tables, with a database's names for its types."""
+    return [
+        f"CREATE TABLE {schema}logs (name {text} PRIMARY KEY, seq {number} NOT NULL, "
+        "digest text NOT NULL)",
+        f"CREATE TABLE {schema}entries (name {text} NOT NULL, seq {number} NOT NULL, "
+        "text text NOT NULL, digest text NOT NULL, PRIMARY KEY (name, seq))",
+        f"CREATE TABLE {schema}refs (name {text} NOT NULL, reference {text} NOT NULL, "
+        f"seq {number} NOT NULL, PRIMARY KEY (name, reference))",
+        f"CREATE TABLE {schema}snapshots (name {text} PRIMARY KEY, seq {number} NOT NULL, "
+        "digest text NOT NULL, text text NOT NULL, checksum text NOT NULL)",
+    ]
+
+
+def chained(digest: str, text: str) -> str:
+    """Return the hash of a log that has hash `digest` after an entry is added."""
+    return hashlib.sha256(as_bytes(digest) + as_bytes(text)).hexdigest()
+
+
+def as_bytes(text: str) -> bytes:
+    """Return a text as it is stored, even if damage made it invalid."""
+    return text.encode(errors="surrogatepass")
+
+
+def from_bytes(data: bytes) -> str:
+    """Return a stored text; invalid bytes become characters that ours never contain."""
+    return data.decode(errors="surrogateescape")
+
+
 def checksum(text: str) -> str:
     """Return the hash of a text alone."""
     return hashlib.sha256(as_bytes(text)).hexdigest()
 
 
 def checked_row(row: tuple[Any, ...], *kinds: type) -> tuple[Any, ...]:
-    """Return a row of a database whose values are what was written, in kind."""
+    """Return a row of a database whose values have the types that were written."""
     if any(type(value) is not kind for value, kind in zip(row, kinds, strict=True)):
-        raise InvalidState(f"The log is damaged: a number or a text in it is neither. {WAY_OUT}")
+        raise InvalidState(f"The log is damaged: a value in it has another type. {WAY_OUT}")
     return row
 
 
@@ -136,7 +166,7 @@ def checked_snapshot(row: tuple[Any, ...]) -> "Snapshot | None":
 
 
 def check_link(before: Head, entry: Entry) -> Head:
-    """Return the head after an entry, or raise if it does not follow on what was before."""
+    """Return the head after an entry, or raise if it does not follow on the one before."""
     if entry.seq != before.seq + 1:
         raise InvalidState(
             f"The log is damaged: after event {before.seq} comes event {entry.seq}. {WAY_OUT}"

@@ -21,7 +21,7 @@ def checked_name(name: Any) -> str:
 
 
 def checked_text(name: str, value: Any) -> str | None:
-    """Return a text of a length that can be kept, or None if there is none."""
+    """Return a text that is not too long, or None if there is none."""
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > LONGEST:
@@ -30,8 +30,8 @@ def checked_text(name: str, value: Any) -> str | None:
         )
     if not encodable(value):
         raise InvalidArgument(
-            f"{name} must be a text that can be written down; {value!r} has half of a character "
-            "in it, as bytes have that are not UTF-8."
+            f"{name} must be a text that can be written as UTF-8; {value!r} contains half of a "
+            "character, as bytes do that are not UTF-8."
         )
     return value
 

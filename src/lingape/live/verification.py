@@ -1,4 +1,4 @@
-"""Prove that what a log says was found follows from what it says was told."""
+"""Prove that the certificate in a log follows from the rewards in it."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,16 +8,7 @@ from typing import Any
 
 from ..certificate import Certificate
 from ..errors import InvalidState, in_words
-from .events import (
-    Event,
-    Settled,
-    as_data,
-    as_text,
-    damaged,
-    from_data,
-    from_text,
-    reference,
-)
+from .events import Event, Settled, as_data, as_text, damaged, from_data, from_text
 from .replay import LogCertificate, Replay
 from .store import START, Entry, Head, check_link
 
@@ -36,8 +27,9 @@ class Verification:
 
     def __str__(self) -> str:
         rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
+        events = "1 event" if self.events == 1 else f"{self.events} events"
         return (
-            f"The log is whole: {self.events} events, {rewards}, hash {self.digest}.\n"
+            f"The log is whole: {events}, {rewards}, hash {self.digest}.\n"
             f"What follows from it: {self.certificate}"
         )
 
@@ -47,13 +39,13 @@ class Verification:
 
 
 def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verification:
-    """Replay a log from its first event, or raise InvalidState at what does not follow.
+    """Replay a log from its first event, or raise InvalidState at the first contradiction.
 
-    Checked are the chain of hashes, that rewards have tickets and come once, that keys were used
-    once, and that the certificate follows from the rewards: the same arm, and the same bound up to
-    rounding.
-    A log whose end is cut off is whole as far as it goes: who kept a hash will miss it.
-    head: where the log ought to end.
+    Checked are the chain of hashes, that rewards have tickets, come once and are in the range
+    promised, that keys were used once, and that the certificate follows from the rewards: the same
+    arm, and the same bound up to rounding.
+    A log that lost its end is whole as far as it goes: only a hash kept elsewhere shows the loss.
+    head: where the log should end.
     """
     replay: Replay | None = None
     at = Head(0, START)
@@ -61,9 +53,9 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     for entry in entries:
         at = check_link(at, entry)
         event = from_text(entry.text, place=entry.seq)
-        if (name := reference(event)) is not None:
+        if (name := event.reference) is not None:
             if name in names:
-                raise damaged(entry.seq, f"its name, {name}, is that of another before it")
+                raise damaged(entry.seq, f"its reference, {name}, was used before")
             names.add(name)
         if replay is None:
             replay = Replay.begin(entry)
@@ -74,11 +66,11 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
         raise InvalidState("The log is empty. Restore a copy.")
     if head is not None and at != head:
         raise InvalidState(
-            f"The log has lost its end: it has {at.seq} events and ought to have {head.seq}. "
+            f"The log has lost its end: it has {at.seq} events and should have {head.seq}. "
             "Restore a copy."
         )
     _check_verdict(replay, None)
-    return Verification(at.seq, replay.told + replay.added, at.digest, replay.certificate())
+    return Verification(at.seq, replay.progress.pulls, at.digest, replay.certificate())
 
 
 def _check_verdict(replay: Replay, event: Event | None) -> None:
@@ -109,7 +101,8 @@ def _agree(stored: dict[str, Any], found: Certificate, slack: float, replay: Rep
     if pulls == found.pulls:
         near = abs(bound - found.gap_bound) <= slack
     else:  # here rounding let it stop a pull or so earlier
-        near = pulls == replay.told + replay.added and 0 <= bound <= replay.problem.epsilon + slack
+        epsilon, counted = replay.problem.epsilon, int(replay.explorer.counts.sum())
+        near = pulls == counted and 0 <= bound <= epsilon + slack
     # Its words have to follow from its numbers.
     again = replace(found, gap_bound=bound, pulls=pulls, settled=True).to_dict()
     return near and stored == again

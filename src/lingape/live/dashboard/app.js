@@ -54,7 +54,7 @@ function showDoor(refusal) {
     el(
       "p",
       { id: "token-help", class: "note" },
-      "Whoever started the server has it. It is kept until this tab is closed.",
+      "The person who started the server has it. It is kept until this tab is closed.",
     ),
     el("button", { type: "submit" }, "Open"),
   );
@@ -75,7 +75,7 @@ function refused(trouble) {
 function showTrouble(trouble) {
   connection(refused(trouble) ? "stopped" : "lost");
   const sentence = trouble instanceof Refused ? trouble.message : "The server cannot be reached.";
-  if (main.querySelector(".trouble")?.textContent === sentence) return; // whoever reads it goes on
+  if (main.querySelector(".trouble")?.textContent === sentence) return; // do not interrupt a screen reader
   const again = el("button", { type: "button" }, "Try again");
   again.addEventListener("click", () => route());
   show(

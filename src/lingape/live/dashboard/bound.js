@@ -20,14 +20,14 @@ export function boundPart() {
   const table = el(
     "table",
     { class: "plain" },
-    el("caption", {}, "By how much a rival may still be better, after so many pulls"),
+    el("caption", {}, "How much better a rival may still be, by number of pulls"),
     columns("Pulls", "At most", "Leader"),
     body,
   );
   const details = el("details", {}, el("summary", {}, "The curve as a table"), table);
   let points = [];
   let status = null;
-  let chosen = false; // the scale, by whoever looks
+  let chosen = false; // the user chose the scale
 
   const draw = () => {
     if (status === null) return;

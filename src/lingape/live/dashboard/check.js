@@ -1,4 +1,4 @@
-// The model check: do rewards look as the certificate supposes?
+// The model check: do rewards look as the certificate assumes?
 
 import { fitPicture, fitScale, tableAxis } from "./charts.js";
 import { count, el, number, say, shortened } from "./dom.js";
@@ -31,7 +31,7 @@ function advice({ warnings, voided_p, overdue_p }) {
 }
 
 function apart(p, none) {
-  return p === null ? none : `so much of a difference between arms comes by chance ${byChance(p)}`;
+  return p === null ? none : `such a difference between arms comes by chance ${byChance(p)}`;
 }
 
 function findings({ linear_p, noise, noise_p, noise_scale, voided_p, overdue_p }) {
@@ -41,7 +41,7 @@ function findings({ linear_p, noise, noise_p, noise_scale, voided_p, overdue_p }
       : `averages so far off the model come by chance ${byChance(linear_p)}`,
     "Noise of an arm’s rewards": noise === null
       ? `nothing to compare: no arm was pulled twice (${number(noise_scale)} stated)`
-      : `${number(noise)} seen, ${number(noise_scale)} stated; so much comes by chance ` +
+      : `${number(noise)} seen, ${number(noise_scale)} stated; this much comes by chance ` +
         byChance(noise_p),
     "Voided tickets": apart(voided_p, "there are none"),
     "Tickets open for too long": apart(overdue_p, "there are none"),

@@ -25,7 +25,7 @@ function headline(status) {
       return ["Ended: ", answer, " looks best. What is proven is less than what was asked for."];
     }
     const doubt = status.check.warnings.length
-      ? " But what came in contradicts what that supposes: see the model check."
+      ? " But the data contradict what that assumes: see the model check."
       : null;
     return ["Settled: ", answer, " is the answer.", doubt].filter((part) => part !== null);
   }

@@ -6,31 +6,27 @@ import { columns } from "./panels.js";
 
 const PAGE = 100;
 
-/** Return what an event says, in words. */
-function words(event, name) {
-  switch (event.event) {
-    case "created":
-      return `Began with ${many(event.problem.arms.length, "arm")}, explored by ${event.explorer}.`;
-    case "asked": {
-      const who = event.worker === null ? "Somebody" : shortened(event.worker, 40);
-      const some = event.tickets.slice(0, 5).map(([, arm]) => name(arm)).join("; ");
-      const rest = event.tickets.length > 5 ? "; …" : "";
-      return `${who} asked for ${many(event.tickets.length, "arm")}: ${some}${rest}`;
-    }
-    case "told":
-      return `${name(event.arm)} paid ${number(event.reward)} (ticket ${event.ticket})`;
-    case "voided":
-      return `Ticket ${event.ticket} was voided: ${event.reason}`;
-    case "added":
-      return `${name(event.arm)} paid ${number(event.reward)} (added without a ticket)`;
-    case "settled":
-      return String(event.certificate.statement ?? "Settled.").split("\n")[0];
-    default:
-      return event.event;
-  }
+// How fields are shown in the words of events; others are shown as they are.
+const FIELDS = {
+  arm: (arm, name) => name(arm),
+  certificate: (certificate) => String(certificate.statement ?? "Settled.").split("\n")[0],
+  problem: (problem) => many(problem.arms.length, "arm"),
+  reward: (reward) => number(reward),
+  tickets: (tickets, name) => {
+    const some = tickets.slice(0, 5).map(([, arm]) => name(arm)).join("; ");
+    return `${many(tickets.length, "arm")}: ${some}${tickets.length > 5 ? "; …" : ""}`;
+  },
+  worker: (worker) => (worker === null ? "Somebody" : shortened(worker, 40)),
+};
+
+/** Return the words for an event, {field} by {field}; the server has them for each kind. */
+function said(event, words, name) {
+  return (words[event.event] ?? event.event).replace(/\{(\w+)\}/g, (_, field) =>
+    FIELDS[field] ? FIELDS[field](event[field], name) : String(event[field]),
+  );
 }
 
-function row(event, name) {
+function row(event, words, name) {
   const time = new Date(event.time);
   return el(
     "tr",
@@ -44,7 +40,7 @@ function row(event, name) {
         : el("time", { datetime: event.time, title: time.toLocaleString() }, shown(time)),
     ),
     el("td", { role: "cell" }, el("span", { class: `tag ${event.event}` }, event.event)),
-    el("td", { role: "cell", class: "words" }, words(event, name)),
+    el("td", { role: "cell", class: "words" }, said(event, words, name)),
   );
 }
 
@@ -90,10 +86,10 @@ export function showLog(page, name) {
     const after = Math.max(0, first - 1 - PAGE);
     try {
       const limit = first - 1 - after;
-      const { events } = await page.get(at(name, `/events?after=${after}&limit=${limit}`));
+      const { events, words } = await page.get(at(name, `/events?after=${after}&limit=${limit}`));
       // Only those that join on: the log may have moved on meanwhile.
       const fitting = events.filter((event) => event.seq < first).reverse();
-      body.append(...fitting.map((event) => row(event, called)));
+      body.append(...fitting.map((event) => row(event, words, called)));
       first = after + 1;
       say(note, `Events from ${first} on are shown.`);
     } catch (trouble) {
@@ -110,7 +106,7 @@ export function showLog(page, name) {
       known = status;
       const after = Math.max(last, status.event - PAGE);
       if (status.event > last) {
-        const { events } = await page.get(at(name, `/events?after=${after}&limit=${PAGE}`));
+        const { events, words } = await page.get(at(name, `/events?after=${after}&limit=${PAGE}`));
         if (after > last) {
           body.replaceChildren(); // too much happened at once: begin again with the newest
           first = after + 1;
@@ -119,7 +115,7 @@ export function showLog(page, name) {
         if (first === 0) first = 1;
         for (const event of events) {
           if (event.seq <= last) continue;
-          body.prepend(row(event, called));
+          body.prepend(row(event, words, called));
           last = event.seq;
         }
       }

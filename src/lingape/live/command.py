@@ -1,4 +1,4 @@
-"""A command that pulls an arm and prints the reward."""
+"""A shell command that pulls an arm and prints the reward."""
 
 import os
 import re
@@ -8,14 +8,14 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Self
+from typing import IO
 
 from ..errors import InvalidArgument
-from ..problem import LARGEST
 from ..scaffold import checked_reward
+from .tickets import Ticket
 
 PLACEHOLDER = re.compile(r"\{(arm|name|features)\}")
-UNKNOWN = re.compile(r"(?<!\$)\{[A-Za-z_]+\}")  # most likely a placeholder misspelt
+UNKNOWN = re.compile(r"(?<!\$)\{[A-Za-z_]+\}")  # most likely a misspelt placeholder
 QUOTED = re.compile(r"""\\.|('[^']*'|"(?:\\.|[^"\\])*")""", re.S)
 TAIL = 65_536  # bytes at the end of a command's output that are looked at
 SLICE = 0.2  # seconds between looks at the clock and at Stop
@@ -25,7 +25,7 @@ GRACE = 1.0  # seconds between asking a command to end and killing it
 
 @dataclass
 class Stop:
-    """A request to stop: 1 after the pull under way, 2 now. Signal handlers set it."""
+    """A request to stop: 1 after the command that runs now, 2 at once. Signal handlers set it."""
 
     level: int = 0
 
@@ -39,72 +39,20 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Rewards:
-    """Which rewards there can be, and the noise scale that follows.
+class NoReward:
+    """Why a run of the command gave no reward."""
 
-    scale: R, for rewards of any size.
-    low, high: for bounded ones; then R is half the range.
-    binary: only 0 and 1.
-
-    >>> Rewards.bounded(0, 10).scale
-    5.0
-    """
-
-    scale: float
-    low: float = -LARGEST
-    high: float = LARGEST
-    binary: bool = False
-
-    @classmethod
-    def bounded(cls, low: float, high: float) -> Self:
-        if not -LARGEST <= low < high <= LARGEST:
-            raise InvalidArgument(
-                f"Bounded rewards need a lowest value below the highest; got {low:g} and {high:g}."
-            )
-        return cls((high - low) / 2, float(low), float(high))
-
-    @classmethod
-    def zero_or_one(cls) -> Self:
-        return cls(0.5, 0.0, 1.0, binary=True)
-
-    def allow(self, reward: float) -> bool:
-        """Whether a reward is one of these."""
-        return reward in (0, 1) if self.binary else self.low <= reward <= self.high
-
-    def __str__(self) -> str:
-        if self.binary:
-            return "0 or 1"
-        if self.high == LARGEST:
-            return "any number"
-        return f"from {self.low!r} to {self.high!r}"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why an attempt gave no reward."""
-
-    what: str  # goes on after "the command"
+    what: str  # continues "the command ..."
     output: str = ""  # the last line that it wrote
     exit: int | None = None
-    outside: float | None = None  # a reward outside the range promised
 
     @property
     def begun(self) -> bool:
-        """Whether the command ran at all; 126 and 127 are what a shell says if it did not."""
+        """Whether the command ran at all; shells exit with 126 and 127 if it did not."""
         return self.exit not in (126, 127) and not self.what.startswith(NOT_RUN)
 
     def __str__(self) -> str:
         return f"{self.what}: {self.output}" if self.output else self.what
-
-
-@dataclass(frozen=True)
-class Pull:
-    """A pull to be made: what the command is told."""
-
-    arm: int
-    name: str
-    features: tuple[float, ...]
-    number: int  # no two pulls of a search have the same
 
 
 @dataclass(frozen=True)
@@ -114,7 +62,7 @@ class Command:
     template: a shell command. {arm}, {name} and {features} stand for the arm's number, its name
         and its features; other braces are left alone. The environment has LINGAPE_ARM,
         LINGAPE_NAME, LINGAPE_FEATURES and LINGAPE_PULL, the number of the pull, so that a command
-        need not have placeholders.
+        does not need placeholders.
     timeout: seconds after which a run is killed and counts as failed.
 
     >>> Command("measure {name} | awk '{print $1}'").shell_text(3)
@@ -130,31 +78,29 @@ class Command:
         slip = None if self.mentions_arm else UNKNOWN.search(QUOTED.sub("", self.template))
         if slip is not None:
             raise InvalidArgument(
-                f"{slip[0]} stands for nothing; {{arm}}, {{name}} and {{features}} do. Use one of "
-                "them, or quote the braces if the command is to have them as they are."
+                f"{slip[0]} is not a placeholder; {{arm}}, {{name}} and {{features}} are. Use one "
+                "of them, or quote the braces if they are part of the command."
             )
         for quoted in QUOTED.finditer(self.template):
             inside = PLACEHOLDER.search((quoted[1] or "").replace("{arm}", ""))
             if inside:
                 raise InvalidArgument(
-                    f"{inside[0]} must stand outside quotes, because it brings its own; the "
-                    f'command has {quoted[0]}. Take it out of them, or use "$LINGAPE_'
-                    f'{inside[1].upper()}".'
+                    f"{inside[0]} must be outside quotes: it is quoted already, and the command "
+                    f'has {quoted[0]}. Remove the quotes, or use "$LINGAPE_{inside[1].upper()}".'
                 )
         if self.timeout is not None and not self.timeout > 0:
             raise InvalidArgument(f"timeout must be above 0 seconds; got {self.timeout:g}.")
 
     @property
     def mentions_arm(self) -> bool:
-        """Whether the command says which arm to pull; else what it runs has to look for it."""
+        """Whether the command says which arm to pull; if not, what it runs has to find out."""
         return bool(PLACEHOLDER.search(self.template)) or "LINGAPE_" in self.template
 
     def shell_text(self, arm: int) -> str:
         """Return what the shell is given.
 
-        Names and features come as quoted variables, so that this shell reads no name, whatever it
-        contains, as code. A command that hands its words to another shell, as ssh and eval do,
-        has that one read them.
+        Names and features are quoted variables, so this shell never runs what a name contains. A
+        command that passes its words to another shell, as ssh and eval do, has that one read them.
         """
 
         def text(match: re.Match[str]) -> str:
@@ -162,29 +108,32 @@ class Command:
 
         return PLACEHOLDER.sub(text, self.template)
 
-    def run(self, pull: Pull, stop: Stop) -> float | Failure:
-        """Return the number on the last line that the command prints, or why there is none."""
+    def run(self, ticket: Ticket, number: int, stop: Stop) -> float | NoReward:
+        """Return the number on the last line that the command prints, or why there is none.
+
+        number: of the pull, for the command.
+        """
         environment = os.environ | {
-            "LINGAPE_ARM": str(pull.arm),
-            "LINGAPE_NAME": pull.name,
-            "LINGAPE_FEATURES": " ".join(map(repr, pull.features)),
-            "LINGAPE_PULL": str(pull.number),
+            "LINGAPE_ARM": str(ticket.arm),
+            "LINGAPE_NAME": ticket.name,
+            "LINGAPE_FEATURES": " ".join(map(repr, ticket.features)),
+            "LINGAPE_PULL": str(number),
         }
         try:
-            code, cut_short, printed, complaint = self._run(pull.arm, environment, stop)
+            code, cut_short, printed, complaint = self._run(ticket.arm, environment, stop)
         except (OSError, ValueError) as reason:  # such as a name with a null byte
-            return Failure(f"{NOT_RUN} ({reason})")
+            return NoReward(f"{NOT_RUN} ({reason})")
         if cut_short is not None:
-            return Failure(cut_short, complaint or printed)
+            return NoReward(cut_short, complaint or printed)
         if code:
             how = f"ended with exit status {code}" if code > 0 else f"died of signal {-code}"
-            return Failure(how, complaint or printed, code)
+            return NoReward(how, complaint or printed, code)
         if not printed:
-            return Failure("printed nothing, where its last line must be a number", complaint)
+            return NoReward("printed nothing, where its last line must be a number", complaint)
         try:
             return checked_reward(float(printed))
         except ValueError:  # also InvalidReward
-            return Failure("must print a finite number as its last line, but printed", printed)
+            return NoReward("must print a finite number as its last line, but printed", printed)
 
     def _run(
         self, arm: int, environment: dict[str, str], stop: Stop
@@ -209,7 +158,7 @@ class Command:
             return process.returncode or 0, cut_short, _last_line(out), _last_line(err)
 
     def _wait(self, process: "subprocess.Popen[bytes]", stop: Stop) -> str | None:
-        """Wait for the end; return why it has to be brought about, if so."""
+        """Wait until the command ends; return why it has to be killed, if it has."""
         begun = time.monotonic()
         while True:
             rest = SLICE
@@ -226,7 +175,7 @@ class Command:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a command and all it started: first asked, then made to."""
+    """End a command and everything it started: with SIGTERM, then with SIGKILL."""
     end = time.monotonic() + GRACE
     with suppress(ProcessLookupError, PermissionError):  # nobody left; the latter on macOS
         os.killpg(process.pid, signal.SIGTERM)

@@ -1,0 +1,99 @@
+"""The state of a replay as text, to continue from without replaying the log."""
+
+import json
+from base64 import b64decode, b64encode
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import LingapeError
+from .events import Settled
+from .replay import Averages, Closings, Open, Replay
+from .store import Snapshot
+
+
+def snapshot_of(replay: Replay) -> Snapshot:
+    """Return everything but the first event, to continue from exactly, to the last bit."""
+    settled = replay.settled
+    data = {
+        "version": __version__,
+        "explorer": _packed(replay.explorer.progress()),  # the problem is in the first event
+        "averages": _packed(vars(replay.averages)),
+        "closings": _packed(vars(replay.closings)),
+        "open": [[ticket, *what] for ticket, what in replay.open.items()],
+        "early": list(replay.early.items()),
+        "numbers": [replay.asked, replay.told, replay.voided, replay.added],
+        "settled": None
+        if settled is None
+        else {"seq": settled.seq, "time": settled.time, "certificate": settled.certificate},
+        "settled_digest": replay.settled_digest,
+    }
+    return Snapshot(replay.head, json.dumps(data))
+
+
+def restore(replay: Replay, snapshot: Snapshot) -> bool:
+    """Move a replay to a snapshot, or return False if that is damaged or of another version."""
+    try:
+        data = json.loads(snapshot.text)
+        if data["version"] != __version__:
+            return False
+        explorer = replay.blank.resumed(_unpacked(data["explorer"]))
+        averages, closings = Averages(len(replay.problem)), Closings(len(replay.problem))
+        for tallies, saved in ((averages, data["averages"]), (closings, data["closings"])):
+            _refill(tallies, _unpacked(saved))
+        tickets = {ticket: Open(*what) for ticket, *what in data["open"]}
+        early = defaultdict(list, data["early"])
+        asked, told, voided, added = data["numbers"]
+        settled = data["settled"] and Settled(**data["settled"])
+        waiting = sum(map(len, early.values()))
+        consistent = (
+            explorer.counts.sum() + waiting == told + added
+            and asked == told + voided + len(tickets)
+            and closings.closed.sum() == told + voided
+            and closings.voided.sum() == voided
+        )
+    except (KeyError, TypeError, ValueError, LingapeError):
+        return False
+    if not consistent:
+        return False
+    replay.explorer, replay.averages, replay.closings = explorer, averages, closings
+    replay.open, replay.early = tickets, early
+    replay.asked, replay.told, replay.voided, replay.added = asked, told, voided, added
+    replay.settled, replay.settled_digest = settled, data["settled_digest"]
+    replay.head = snapshot.head
+    return True
+
+
+def _refill(tallies: Averages | Closings, saved: dict[str, Any]) -> None:
+    """Put saved values in place of those there, of the same kind and as many."""
+    for name, value in vars(tallies).items():
+        if isinstance(value, np.ndarray):
+            value[:] = saved[name]
+        else:
+            setattr(tallies, name, type(value)(saved[name]))
+
+
+def _packed(value: Any) -> Any:
+    """Return data with long rows of numbers as bytes in base64: exact, and fast to read."""
+    if isinstance(value, dict):
+        return {name: _packed(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray) or (isinstance(value, list) and len(value) > 8):
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            array = np.empty(0, dtype=object)
+        if array.dtype in (np.int64, np.float64):
+            text = b64encode(array.tobytes()).decode()
+            return {"packed": text, "type": array.dtype.name, "shape": array.shape}
+    return [_packed(part) for part in value] if isinstance(value, list) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict) and "packed" in value:
+        data = np.frombuffer(b64decode(value["packed"]), dtype=value["type"])
+        return data.reshape(value["shape"]).tolist()
+    if isinstance(value, dict):
+        return {name: _unpacked(part) for name, part in value.items()}
+    return [_unpacked(part) for part in value] if isinstance(value, list) else value
