@@ -143,12 +143,12 @@ def test_in_pieces(lane):
     [
         lambda s: (
             s["estimate"].update(counts=[0, 0, 9999, 0], sums=[0] * 4, caches=None)
-            or s.update(told=[9999] * 4)
+            or s["kept"].update(told=[9999] * 4)
         ),
         lambda s: s["estimate"].update(s.pop("full")),
-        lambda s: s.update(told=[0, 0, 0, 0]),
-        lambda s: s.update(history=[[0]]),
-        lambda s: s.update(lengths=[1] * len(s["lengths"])),
+        lambda s: s["kept"].update(told=[0, 0, 0, 0]),
+        lambda s: s["kept"].update(history=[[0]]),
+        lambda s: s["kept"].update(lengths=[1] * len(s["kept"]["lengths"])),
     ],
 )
 def test_damaged_phases_are_refused(damage):

@@ -168,8 +168,9 @@ class TestNumbers:
         counts = np.array([40, 40, 40, 40])
         hair = 0.3 * RIVAL * problem.noise_scale
         explorer.estimate.load(counts, counts * np.array([1.0, 1.0 - hair, 0.0, 0.0]))
-        contest = explorer._closest_contest(explorer.estimate)
-        margins = [explorer._margins(explorer.estimate, leader)[0][2:].max() for leader in (0, 1)]
+        contests = explorer.parts.contests
+        contest = contests.closest(explorer.estimate, {})
+        margins = [contests.margins(explorer.estimate, leader)[0][2:].max() for leader in (0, 1)]
         assert margins[1] > margins[0]
         assert contest.margin == max(margins)
 

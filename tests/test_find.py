@@ -161,7 +161,7 @@ def test_workers_share_the_log_of_a_search(arms):
     assert json.loads(result.stdout)["pulls"] == 6
 
 
-@pytest.mark.parametrize("name", ["lingape", "xy-static", "uniform", "ugape", "xy-adaptive"])
+@pytest.mark.parametrize("name", ["lingape", "xy_static", "uniform", "ugape", "xy_adaptive"])
 def test_explorers(arms, name):
     options = ["--reward-cmd", PLAIN, "--noise-scale", "0.05", "--explorer", name]
     assert find(*options, "--max-pulls", "4").exit_code in (0, 3)

@@ -128,11 +128,11 @@ class TestElimination:
         world = instance.gaussian()
         run(explorer, world, seed=1, max_pulls=150)
         state = json.loads(json.dumps(explorer.state()))
-        assert state["dropped"]
+        assert state["kept"]["stopping"]
         again = LinGapE.from_state(state)
         results = [run(e, world, seed=5, lane="plain").counts.tolist() for e in (explorer, again)]
         assert results[0] == results[1]
-        state["dropped"][0][1] = 99
+        state["kept"]["stopping"][0][1] = 99
         with pytest.raises(InvalidState, match="damaged"):
             LinGapE.from_state(state)
 

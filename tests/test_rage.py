@@ -181,8 +181,8 @@ def test_what_is_not_due_is_counted_and_not_used():
         lambda s: s.update(history=[[9]]),
         lambda s: s.update(lengths=[]),
         lambda s: s.update(lengths=[7]),
-        lambda s: s.update(proven="x"),
-        lambda s: s.update(proven=-1.0),
+        lambda s: s.update(margin="x"),
+        lambda s: s.update(margin=-1.0),
         lambda s: s.update(favourite="x"),
     ],
 )
@@ -190,7 +190,7 @@ def test_damaged_phases_are_refused(damage):
     explorer = RAGE(soare(3, 0.4).problem())
     pulls_of(explorer, Tape(soare(3, 0.4).gaussian().means), 30)
     state = json.loads(json.dumps(explorer.state()))
-    damage(state)
+    damage(state["kept"])
     with pytest.raises(InvalidState):
         RAGE.from_state(state)
 

@@ -115,4 +115,4 @@ class _Featureless:
 
     def __init__(self, means):
         world = Gaussian(np.eye(len(means)), means)
-        self.means, self.pull, self.compiled = means, world.pull, world.compiled
+        self.means, self.pull, self.kernel = means, world.pull, world.kernel

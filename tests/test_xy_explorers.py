@@ -129,7 +129,7 @@ def test_damaged_phases_are_refused(damage):
     explorer = XYAdaptive(soare(3, 0.4).problem())
     pulls_of(explorer, Tape(soare(3, 0.4).gaussian().means), 30)
     state = json.loads(json.dumps(explorer.state()))
-    damage(state)
+    damage(state["kept"])
     with pytest.raises(InvalidState):
         XYAdaptive.from_state(state)
 

@@ -16,8 +16,8 @@ ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6], [0.9, 0.2]])
 THETA = np.array([0.5, 0.2])
 PROBLEM = Problem(ARMS, noise_scale=0.3, epsilon=0.1)
 EXPLORERS = {
-    "xy-static": XYStatic,  # takes rewards up to 100 pulls early
-    "xy-static(design=greedy)": partial(XYStatic, design="greedy"),  # takes none early
+    "xy_static": XYStatic,  # takes rewards up to 100 pulls early
+    "xy_static(design=greedy)": partial(XYStatic, design="greedy"),  # takes none early
     "uniform": Uniform,
 }
 
@@ -82,7 +82,7 @@ def test_tickets_are_answered_in_any_order(url, name, seed, monkeypatch):
 
 
 def test_rewards_wait_for_their_turn(url):
-    name = "xy-static(design=greedy)"
+    name = "xy_static(design=greedy)"
     with Experiment.open(url, "ads", create=PROBLEM, explorer=name) as experiment:
         explorer = EXPLORERS[name](PROBLEM)
         tickets = experiment.ask(12)
@@ -103,7 +103,7 @@ def test_rewards_wait_for_their_turn(url):
 
 
 def test_what_was_not_asked_for_is_refused(url):
-    name = "xy-static(design=greedy)"
+    name = "xy_static(design=greedy)"
     with Experiment.open(url, "ads", create=PROBLEM, explorer=name) as experiment:
         with pytest.raises(InvalidArm, match="fixed in advance"):
             experiment.add(3, 1.0)
@@ -113,7 +113,7 @@ def test_what_was_not_asked_for_is_refused(url):
 
 def test_rewards_that_wait_are_in_snapshots(url, monkeypatch):
     monkeypatch.setattr(live, "EVERY", 1)
-    name = "xy-static(design=greedy)"
+    name = "xy_static(design=greedy)"
     with Experiment.open(url, "ads", create=PROBLEM, explorer=name) as experiment:
         first, *others = experiment.ask(9)
         others = [ticket for ticket in others if ticket.arm != first.arm]

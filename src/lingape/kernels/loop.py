@@ -28,7 +28,7 @@ from .book import (
 from .compiling import compiled, compiled_loop, inlined
 from .contests.base import closest
 from .pulls.base import choose, glide
-from .stopping.base import nearly, over
+from .stopping.base import GO_ON, STOP, decide, nearly
 from .worlds import pay
 
 # How `advance` ended.
@@ -88,11 +88,11 @@ def advance(
         )
         clock[PULLS], clock[LEADING], clock[RIVALLING] = pulls, leader, rival
         gauge[GROWTH], gauge[MARGIN] = growth, margin
-        arm = -1
+        arm, decision = -1, decide(stopping, leader, margin, pulls, arena.noise_scale)
         if margin != margin:
             status = BROKEN
-        elif over(stopping, leader, margin, pulls, arena.noise_scale):
-            if growth == 0.0:
+        elif decision != GO_ON:
+            if decision == STOP or growth == 0.0:
                 status = SETTLED
         elif (
             growth == 0.0

@@ -75,7 +75,9 @@ class ContestLane:
 
     def hand_over(self, pull: Any, stopping: Any) -> None:
         """Let an explorer's parts take over what their kernels keep."""
-        if hasattr(stopping, "adopt"):
+        if self._verdict is not None:  # the plain rule decided, and knows more
+            stopping.restore(self._parts.stopping.kept(), stopping.problem)
+        elif hasattr(stopping, "adopt"):
             stopping.adopt(self._kernels.stopping)
         if isinstance(pull, Learner):
             for mine, compiled in zip(pull.memory, self._kernels.pull.memory, strict=True):

@@ -117,8 +117,9 @@ class Client:
         """Begin an experiment; if it exists with the same settings, go on with it.
 
         name: 1 to 100 letters, digits, dots, dashes and underscores.
+        rewards: "binary" for 0 and 1, or (low, high) for a range; others are then refused.
         explorer: which algorithm chooses arms, with settings if needed, such as
-            "lingape(bound=self-normalized)".
+            "lingape(bound=self_normalized)".
         seed: of explorers that draw random numbers.
         """
         body = {

@@ -67,7 +67,7 @@ class BudgetExplorer(Conversation):
         adaptive_only(self, bound)
         super().__init__(problem, bound=bound, ridge=ridge)
         self._blank = self.estimate.copy()  # what the bound is about, without data
-        self.budget = checked_whole("budget", budget, least=1)
+        self.budget = checked_whole("budget", budget)
 
     def _check_budget(self) -> None:
         """Raise if there are too few pulls; for the end of a constructor."""

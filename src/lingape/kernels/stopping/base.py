@@ -6,6 +6,9 @@ from typing import Any
 from ...arrays import FloatArray, IntArray
 from ..parts import part_function
 
+# What a stopping rule decides: STOP_IF_FRESH after the caches have been rebuilt.
+GO_ON, STOP_IF_FRESH, STOP = 0, 1, 2
+
 
 @part_function(inline=True)
 def narrow(
@@ -19,9 +22,9 @@ def narrow(
 
 
 @part_function(inline=True)
-def over(stopping: Any, leader: int, margin: float, pulls: int, noise_scale: float) -> bool:
-    """Return whether to stop, given the closest contest."""
-    return False
+def decide(stopping: Any, leader: int, margin: float, pulls: int, noise_scale: float) -> int:
+    """Return GO_ON, STOP_IF_FRESH or STOP, given the closest contest."""
+    return GO_ON
 
 
 @part_function(inline=True)

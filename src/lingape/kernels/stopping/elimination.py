@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ..compiling import compiled
-from .base import narrow, nearly, over
+from .base import GO_ON, STOP, decide, narrow, nearly
 
 
 class EliminationKernel(NamedTuple):
@@ -54,11 +54,11 @@ def _drop(
     return -math.inf
 
 
-@over.of(EliminationKernel)
+@decide.of(EliminationKernel)
 def _(
     stopping: EliminationKernel, leader: int, margin: float, pulls: int, noise_scale: float
-) -> bool:
-    return margin <= stopping.epsilon
+) -> int:
+    return STOP if margin <= stopping.epsilon else GO_ON
 
 
 @nearly.of(EliminationKernel)

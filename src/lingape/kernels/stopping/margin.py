@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
-from .base import nearly, over
+from .base import GO_ON, STOP_IF_FRESH, decide, nearly
 
 
 class MarginKernel(NamedTuple):
@@ -12,9 +12,9 @@ class MarginKernel(NamedTuple):
     near: float  # look closer when widths this much shorter would settle it; 0 for never
 
 
-@over.of(MarginKernel)
-def _(stopping: MarginKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> bool:
-    return margin <= stopping.epsilon
+@decide.of(MarginKernel)
+def _(stopping: MarginKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> int:
+    return STOP_IF_FRESH if margin <= stopping.epsilon else GO_ON
 
 
 @nearly.of(MarginKernel)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ...ties import LEADER
-from .base import over
+from .base import GO_ON, decide
 
 
 class SurestKernel(NamedTuple):
@@ -12,9 +12,9 @@ class SurestKernel(NamedTuple):
     least: FloatArray  # (1,) B(t) then, or infinite
 
 
-@over.of(SurestKernel)
-def _(stopping: SurestKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> bool:
+@decide.of(SurestKernel)
+def _(stopping: SurestKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> int:
     """Never stop: the budget does. Remember the time at which the leader was surest."""
     if pulls > 0 and margin < stopping.least[0] - LEADER * (noise_scale + abs(margin)):
         stopping.leader[0], stopping.least[0] = leader, margin
-    return False
+    return GO_ON

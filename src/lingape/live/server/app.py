@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from ... import __version__, errors
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
+from ..events import words_by_kind
 from ..experiment import VERBS, Experiment
 from ..replay import LogCertificate
 from ..standing import Status, Summary, Unreadable
@@ -37,7 +38,7 @@ ONE = "/api/experiments/{name}"
 HEALTH = envelope("Health", status=str, version=str)
 LISTING = envelope("Listing", experiments=list[Summary], unreadable=list[Unreadable])
 TICKETS = envelope("Tickets", tickets=list[Ticket])
-EVENTS = envelope("Events", events=list[dict[str, Any]])
+EVENTS = envelope("Events", events=list[dict[str, Any]], words=dict[str, str])
 STATUSES = (
     (errors.NotFound, 404),
     ((errors.Conflict, errors.ExplorationOver), 409),
@@ -171,7 +172,8 @@ class Routes:
                 f"This server takes at most {limits.arms} arms with {limits.features} features; "
                 f"got {count} with {width}. Leave some out, or use a database of your own."
             )
-        self._shelf.create(body.name, Problem(**dict(body.problem)), body.explorer, body.seed)
+        problem = Problem(**dict(body.problem))
+        self._shelf.create(body.name, problem, body.explorer, body.seed, body.rewards)
         with self._shelf.use(body.name) as experiment:
             return as_json(experiment.status(), 201)
 
@@ -190,8 +192,9 @@ class Routes:
         return as_json(self._shelf.history(name, points))
 
     def events(self, name: Name, after: After = 0, limit: Limit = 100) -> Response:
-        """Return the events after one, oldest first."""
-        return as_json({"events": self._shelf.events(name, after, limit)})
+        """Return the events after one, oldest first, and the words for each kind of event."""
+        found = self._shelf.events(name, after, limit)
+        return as_json({"events": found, "words": words_by_kind()})
 
     def export(self, name: Name, after: After = 0) -> Response:
         """Return the log as JSON lines, each event with its hash; of a part, the events after one.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from fastapi import Header, Path, Query
@@ -79,6 +79,8 @@ def _matrix(rows: Any) -> FloatArray:
     return matrix
 
 
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
 # Types with limits; any other parameter has the type in the method's signature.
 PARAMETERS: dict[str, Any] = {
     "arms": Annotated[
@@ -88,6 +90,7 @@ PARAMETERS: dict[str, Any] = {
     ],
     "names": list[Text] | None,
     "name": Annotated[str, Field(pattern=f"^{NAME.pattern}$")],
+    "rewards": Literal["binary"] | Range | None,
     "explorer": Text,
     "seed": Annotated[int, Field(ge=0, le=WHOLE)],
     "n": Annotated[int, Field(ge=1, le=MOST)],
@@ -95,7 +98,7 @@ PARAMETERS: dict[str, Any] = {
     "ttl": Annotated[Text | float | None, Field(examples=["6h"])],
     "key": Text | None,
     "ticket": Annotated[Text, Field(examples=["2-0-k3wzq5ab"])],
-    "reward": Annotated[float, Field(ge=-LARGEST, le=LARGEST)],
+    "reward": Number,
     "reason": Annotated[Text, Field(min_length=1)],
     "arm": Annotated[int, Field(ge=0, examples=[0])],
 }
@@ -103,6 +106,7 @@ DEFAULTS = {"reason": "none given"}  # where the method has none
 DESCRIPTIONS = {  # where Python has more ways to say it than JSON
     "arms": "One row of features per arm.",
     "ticket": "Its id.",
+    "rewards": '"binary" for 0 and 1, [low, high] for a range; others are then refused.',
     "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
     "deadline.",
 }
