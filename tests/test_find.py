@@ -471,10 +471,10 @@ def test_the_range_of_rewards_is_part_of_the_settings(arms):
 
 def test_two_searches_on_one_log(arms):
     """A pull that both make counts once."""
-    first = "until test -e go; do sleep 0.02; done; echo {arm} | head -c 1; : > told"
+    first = ": > asked; until test -e go; do sleep 0.02; done; echo {arm} | head -c 1; : > told"
     process = start("--reward-cmd", first, "--noise-scale", "0.3", "--max-pulls", "1")
-    wait_for(lambda: Path(LOG).exists() and Path(LOG).stat().st_size)
-    wait_for(lambda: kinds() == ["asked"])
+    wait_for(lambda: Path("asked").exists())
+    assert kinds() == ["asked"]
     options = ["--noise-scale", "0.3", "--resume", "--json", "--max-pulls", "3"]
     result = find("--reward-cmd", "echo 1; : {arm}", *options)
     assert "was under way" in result.stderr
