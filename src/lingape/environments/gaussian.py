@@ -10,7 +10,7 @@ from ..problem import as_float
 from .base import World
 
 if TYPE_CHECKING:
-    from ..kernels.worlds import GaussianWorld
+    from ..kernels.worlds import WorldKernel
 
 
 class Gaussian(World):
@@ -30,8 +30,8 @@ class Gaussian(World):
         """Return one reward of `arm`."""
         return float(self.means[arm] + self.scale * rng.standard_normal())
 
-    def kernel(self) -> "GaussianWorld":
+    def kernel(self) -> "WorldKernel":
         """Return this world for the compiled lane."""
-        from ..kernels.worlds import GaussianWorld
+        from ..kernels.worlds import WorldKernel
 
-        return GaussianWorld(self.means, self.scale)
+        return WorldKernel(self.means, self.scale, signed=False)

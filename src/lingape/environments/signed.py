@@ -9,7 +9,7 @@ from ..errors import InvalidEnvironment
 from .base import World
 
 if TYPE_CHECKING:
-    from ..kernels.worlds import SignedWorld
+    from ..kernels.worlds import WorldKernel
 
 
 class Signed(World):
@@ -32,8 +32,8 @@ class Signed(World):
         """Return one reward of `arm`."""
         return 1.0 if 2.0 * rng.random() - 1.0 < self.means[arm] else -1.0
 
-    def kernel(self) -> "SignedWorld":
+    def kernel(self) -> "WorldKernel":
         """Return this world for the compiled lane."""
-        from ..kernels.worlds import SignedWorld
+        from ..kernels.worlds import WorldKernel
 
-        return SignedWorld(self.means)
+        return WorldKernel(self.means, 0.0, signed=True)

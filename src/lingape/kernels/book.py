@@ -101,12 +101,12 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
     )
 
 
-@part_function()
+@part_function(inline=True)
 def on_rebuild(part: Any, arena: Arena, book: Book) -> None:
     """Let a bound or a pull rule recompute what it keeps, after a rebuild."""
 
 
-@part_function()
+@part_function(inline=True)
 def on_fetch(part: Any, arena: Arena, book: Book, arm: int, row: int) -> None:
     """Let a bound compute its rows of `arm`; book.h is A⁻¹x_arm."""
 
@@ -189,9 +189,16 @@ def write_products(columns: FloatArray, vector: FloatArray, out: FloatArray) -> 
             out[k] += value * columns[p, k]
 
 
-@compiled
+@inlined
 def rebuild(arena: Arena, book: Book, bound: Any, pull: Any) -> None:
     """Recompute every cache from counts and sums."""
+    _rebuild(arena, book)
+    on_rebuild(bound, arena, book)
+    on_rebuild(pull, arena, book)
+
+
+@compiled
+def _rebuild(arena: Arena, book: Book) -> None:
     x, h, products = arena.features, book.h, book.products
     count, d = x.shape
     write_gram(x, book.counts, book.gram)
@@ -215,8 +222,6 @@ def rebuild(arena: Arena, book: Book, bound: Any, pull: Any) -> None:
     if len(book.owner) == count:
         for k in range(count):
             _keep(x, products, book, k)
-    on_rebuild(bound, arena, book)
-    on_rebuild(pull, arena, book)
 
 
 @compiled
@@ -239,14 +244,15 @@ def row_for(arena: Arena, book: Book, bound: Any, arm: int) -> int:
     """Return the row of `arm`, which is computed if it is missing."""
     row = book.row_of[arm]
     if row < 0:
-        row = fetch(arena, book, bound, arm)
+        row = _fetch(arena, book, arm)
+        on_fetch(bound, arena, book, arm, row)
     book.used[row] = book.clock[TICK]
     return row  # type: ignore[no-any-return]
 
 
 @compiled
-def fetch(arena: Arena, book: Book, bound: Any, arm: int) -> int:
-    """Compute the rows of `arm` in place of those used least recently."""
+def _fetch(arena: Arena, book: Book, arm: int) -> int:
+    """Compute the row of `arm` in place of the one used least recently; leave A⁻¹x in book.h."""
     x, inverse, h, variances = arena.features, book.inverse, book.h, book.variances
     count, d = x.shape
     row = 0
@@ -270,7 +276,6 @@ def fetch(arena: Arena, book: Book, bound: Any, arm: int) -> int:
                 for q in range(d):
                     z += inverse[p, q] * (x[k, q] - x[arm, q])
                 variance[k] += z * (x[k, p] - x[arm, p])
-    on_fetch(bound, arena, book, arm, row)
     return row
 
 

@@ -17,7 +17,7 @@ from ..book import (
     on_rebuild,
     write_products,
 )
-from ..compiling import inlined
+from ..compiling import compiled, inlined
 from .base import radius, write_ends
 
 
@@ -84,6 +84,11 @@ def _(
 
 @on_rebuild.of(MixtureKernel)
 def _(bound: MixtureKernel, arena: Arena, book: Book) -> None:
+    _rebuild(bound, book)
+
+
+@compiled
+def _rebuild(bound: MixtureKernel, book: Book) -> None:
     products, grid = book.products, bound.grid
     count, d = products.shape
     for j in range(len(grid)):
@@ -106,6 +111,11 @@ def _(bound: MixtureKernel, arena: Arena, book: Book) -> None:
 
 @on_fetch.of(MixtureKernel)
 def _(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int) -> None:
+    _fetch(bound, arena, book, arm, row)
+
+
+@compiled
+def _fetch(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int) -> None:
     inverse, spread, h2 = book.inverse, bound.spread, book.h2
     cross, sensitivity = bound.cross[row], bound.sensitivity[row]
     multiply(inverse, book.h, h2)

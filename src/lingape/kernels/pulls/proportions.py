@@ -72,19 +72,35 @@ def _(
     rival: int,
     factor: float,
 ) -> int:
+    if not pull.glides:
+        return 0
+    return _glide(pull, arena, book, contest.means, world, rng, until, leader, rival, factor)
+
+
+@compiled
+def _glide(
+    pull: ProportionsKernel,
+    arena: Arena,
+    book: Book,
+    judged: FloatArray,
+    world: Any,
+    rng: np.random.Generator,
+    until: int,
+    leader: int,
+    rival: int,
+    factor: float,
+) -> int:
     """A pull of arm a that pays r moves the estimate of any gap yᵀθ by at most ‖y‖ ‖x_a‖ |r - m_a|
     and shortens ‖y‖² by at most ‖y‖² ‖x_a‖², in the norms of A⁻¹ as they are now, since A only
     grows. Until these add up to what B(t) has to fall, whichever arm leads, no test can succeed.
     """
-    if not pull.glides:
-        return 0
     counts, sums, means, shares = book.counts, book.sums, book.means, pull.shares
     reaches, turns, left = book.c, pull.turns, until - book.clock[PULLS]
     usual = 0.0
     for k in range(len(counts)):
         reaches[k] = math.sqrt(book.variances[k])
         usual += shares[k] * reaches[k]
-    slack = _slack(pull, arena.twins, book, contest.means, leader, rival, factor)
+    slack = _slack(pull, arena.twins, book, judged, leader, rival, factor)
     if slack < WORTHWHILE * usual * (pull.moves * arena.noise_scale + factor * usual):
         return 0
     pulls, moved, shrunk = 0, 0.0, 0.0
