@@ -166,8 +166,10 @@ class Problem:
 
     def check_arm(self, arm: Any) -> int:
         """Return the arm as an int, or raise InvalidArm."""
-        advice = "It is the number of a row of arms. Nothing was recorded."
         last = len(self.arms) - 1
+        if type(arm) is int and 0 <= arm <= last:  # as most are
+            return arm
+        advice = "It is the number of a row of arms. Nothing was recorded."
         return checked_whole("An arm", arm, most=last, advice=advice, error=InvalidArm)
 
     def check_pull(self, arm: Any) -> int:

@@ -91,7 +91,7 @@ def sources() -> list[Path]:
     waiting, found = [Path(__file__).parent], set[Path]()
     while waiting:
         place = waiting.pop()
-        for file in place.glob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
+        for file in place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
             if file not in found:
                 found.add(file)
                 for dots, name in _IMPORT.findall(file.read_text(encoding="utf-8")):
@@ -115,7 +115,9 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = self._cache_file._source_stamp, _digest()
+        # As part of numba's version: an index of another version is not read, and reading one
+        # would fail if a kernel's class in it has been renamed since.
+        self._cache_file._version = f"{self._cache_file._version} {_digest()}"
         self._turns: dict[Any, ExitStack] = {}  # locks held while compiling, by signature
 
     def load_overload(self, signature: Any, target: Any) -> Any:

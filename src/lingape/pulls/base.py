@@ -6,7 +6,6 @@ then asks `help(kernel, features, means, leader, rival)` of its rule, which retu
 go on with.
 """
 
-from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from ..errors import InvalidArgument
@@ -24,7 +23,7 @@ class PullRule(Protocol):
         ...
 
 
-class Learner(ABC):
+class Learner:
     """A pull rule that keeps data of its own, which move with every reward.
 
     memory: a NamedTuple of arrays that both lanes move; `learned` is the number of pulls so far.
@@ -32,13 +31,13 @@ class Learner(ABC):
 
     memory: Any
 
-    @abstractmethod
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         """Return the arm to pull next."""
+        raise NotImplementedError
 
-    @abstractmethod
     def learn(self, estimate: LeastSquares, leader: int) -> None:
         """Move the memory after a reward."""
+        raise NotImplementedError
 
 
 def checked_pull(pull: Any) -> PullRule:

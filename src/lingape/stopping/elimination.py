@@ -27,10 +27,7 @@ class Eliminating:
     def __init__(self, problem: Problem, *, sample: bool) -> None:
         self.problem, self.sample = problem, sample
         self.dropped: dict[int, dict[int, float]] = {}  # leader → rivals beaten → margin then
-
-    @property
-    def unasked(self) -> Unasked:
-        return self.dropped if self.sample else {}
+        self.unasked: Unasked = self.dropped if sample else {}
 
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest

@@ -1,7 +1,7 @@
 """Stop when no rival can be more than ε better than the leader: B(t) ≤ ε, Algorithm 1."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,10 +20,7 @@ class Margin:
     """Stop when B(t) ≤ ε."""
 
     problem: Problem
-
-    @property
-    def unasked(self) -> Unasked:
-        return {}
+    unasked: ClassVar[Unasked] = {}
 
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest

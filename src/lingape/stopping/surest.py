@@ -1,7 +1,7 @@
 """Never stop early, and remember when the leader was surest: for a fixed budget of pulls."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,13 +25,11 @@ class Moment(NamedTuple):
 class Surest:
     """Keep the moment at which B(t) was least."""
 
+    unasked: ClassVar[Unasked] = {}
+
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.moment: Moment | None = None
-
-    @property
-    def unasked(self) -> Unasked:
-        return {}
 
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
