@@ -1,7 +1,7 @@
 """Pulls fixed in advance: which arm comes next depends on the counts so far and on no reward."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -11,10 +11,6 @@ from .designs.rounding import steepest
 from .kernels.stage import Stage
 from .least_squares import LeastSquares
 from .ties import PULL, first_max
-
-if TYPE_CHECKING:
-    from .kernels.pulls.one_by_one import OneByOneKernel
-    from .kernels.pulls.proportions import ProportionsKernel
 
 
 class Plan(Protocol):
@@ -84,7 +80,7 @@ class Proportions(_Planned):
         due = (estimate.pulls + AHEAD) * self.shares[arm]
         return bool(self.shares[arm] > 0 and estimate.counts[arm] <= due)
 
-    def kernel(self, stage: Stage) -> "ProportionsKernel":
+    def kernel(self, stage: Stage) -> Any:
         from .kernels.pulls.proportions import ProportionsKernel
 
         return ProportionsKernel(
@@ -119,10 +115,10 @@ class OneByOne(_Planned):
     def allows(self, estimate: LeastSquares, arm: int) -> bool:
         return arm == self.pick(estimate)
 
-    def kernel(self, stage: Stage) -> "OneByOneKernel":
+    def kernel(self, stage: Stage) -> Any:
         return self.kernel_for(len(stage.problem))
 
-    def kernel_for(self, count: int) -> "OneByOneKernel":
+    def kernel_for(self, count: int) -> Any:
         """Return the kernel for so many arms."""
         from .kernels.pulls.one_by_one import OneByOneKernel
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from ..arrays import FloatArray, IntArray
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.exploring import BayesRadiusKernel, FixedRadiusKernel
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class FixedRadius:
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.length
 
-    def kernel(self, stage: Stage) -> "FixedRadiusKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.exploring import FixedRadiusKernel
 
         return FixedRadiusKernel(self.length)
@@ -49,7 +46,7 @@ class BayesRadius:
         h = float((np.maximum(0.5 * (gaps + epsilon), epsilon) ** -2).sum())  # H_ε
         return math.sqrt(self.strength / h)
 
-    def kernel(self, stage: Stage) -> "BayesRadiusKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.exploring import BayesRadiusKernel
 
         count = len(stage.problem)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from .base import (
     ridge_of,
     stated,
 )
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.fixed_design import FixedDesignKernel
 
 # Also rewards that were told must not say which comes next: that would be an adaptive design.
 FIXED_ASSUMPTIONS = (
@@ -91,7 +88,7 @@ class FixedDesign:
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
-    def kernel(self, stage: Stage) -> "FixedDesignKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.fixed_design import FixedDesignKernel
 
         kappa = comparison_count(self.comparisons, stage.problem)

@@ -18,7 +18,7 @@ V ⪰ I once each arm of the set has been pulled, and a linear map of the featur
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, SMALLEST, Problem, as_float
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.jedra_proutiere import JedraProutiereKernel
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ class JedraProutiere(AdaptiveBound):
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
-    def kernel(self, stage: Stage) -> "JedraProutiereKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.jedra_proutiere import JedraProutiereKernel
 
         return JedraProutiereKernel(

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem, as_float
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.mixture import MixtureKernel
 
 # Validity does not depend on the design being optimal, and width hardly does.
 DESIGN_TOLERANCE = 0.05
@@ -164,7 +161,7 @@ class Mixture(AdaptiveBound):
             p = 0.5 * p + 0.5 * weights
         return np.asarray(np.sqrt(best))
 
-    def kernel(self, stage: Stage) -> "MixtureKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.mixture import new_mixture
 
         log_count = math.log(self.scales / stage.problem.delta)

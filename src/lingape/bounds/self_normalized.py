@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from .base import (
     norm_bound_of,
     ridge_of,
 )
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.self_normalized import SelfNormalizedKernel
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class SelfNormalized(AdaptiveBound):
         norms *= self.radius(problem, estimate)  # (8)
         return norms
 
-    def kernel(self, stage: Stage) -> "SelfNormalizedKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.self_normalized import SelfNormalizedKernel
 
         kappa, ridge = comparison_count(self.comparisons, stage.problem), stage.estimate.ridge

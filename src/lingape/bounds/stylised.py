@@ -9,7 +9,7 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.stylised import StylisedKernel
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Stylised(AdaptiveBound):
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
-    def kernel(self, stage: Stage) -> "StylisedKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.stylised import StylisedKernel
 
         return StylisedKernel(-math.log(stage.problem.delta))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, stated
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.unstructured import UnstructuredKernel
 
 LARGEST_K = 4_000  # the estimate keeps a K × K matrix
 
@@ -54,7 +51,7 @@ class Unstructured(AdaptiveBound):
         widths[leader] = 0.0
         return widths
 
-    def kernel(self, stage: Stage) -> "UnstructuredKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.unstructured import UnstructuredKernel
 
         return UnstructuredKernel(math.log(4 * len(stage.problem) / stage.problem.delta))

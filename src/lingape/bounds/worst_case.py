@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from .base import (
     norm_bound_of,
     ridge_of,
 )
-
-if TYPE_CHECKING:
-    from ..kernels.bounds.worst_case import WorstCaseKernel
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class WorstCase(AdaptiveBound):
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
-    def kernel(self, stage: Stage) -> "WorstCaseKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.worst_case import WorstCaseKernel
 
         features, ridge = stage.estimate.features, stage.estimate.ridge

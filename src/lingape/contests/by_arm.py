@@ -1,7 +1,7 @@
 """Compare the intervals of single arms, as UGapE does (Gabillon et al. 2012)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER
 from .base import Contest, Radius, Unasked
-
-if TYPE_CHECKING:
-    from ..kernels.contests.by_arm import ByArmKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class ByArm:
         margins[estimate.twins == estimate.twins[leader]] = -np.inf
         return margins, widths
 
-    def kernel(self, stage: Stage) -> "ByArmKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.contests.by_arm import ByArmKernel
 
         return ByArmKernel(stage.book.means)

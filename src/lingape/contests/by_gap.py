@@ -1,7 +1,7 @@
 """Compare gaps: Select-direction, Algorithm 2 of Xu, Honda and Sugiyama (2018)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER, RIVAL, first_max
 from .base import Contest, Unasked
-
-if TYPE_CHECKING:
-    from ..kernels.contests.by_gap import ByGapKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,7 @@ class ByGap:
             margins[~self.problem.can_answer] = -np.inf
         return margins, widths
 
-    def kernel(self, stage: Stage) -> "ByGapKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.contests.by_gap import ByGapKernel
 
         return ByGapKernel(stage.book.means if self.truth is None else self.truth)

@@ -1,7 +1,7 @@
 """Compare all pairs of arms: the gap indices of LinGIFA (Réda et al. 2021)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from ..problem import Problem
 from ..ties import RIVAL, first_max
 from .base import Contest, Unasked
 from .by_gap import ByGap
-
-if TYPE_CHECKING:
-    from ..kernels.contests.by_pair import ByPairKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +68,7 @@ class ByPair:
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         return ByGap(self.problem, self.bound).margins(estimate, leader)
 
-    def kernel(self, stage: Stage) -> "ByPairKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         """Return the kernel, for the one best arm and widths that the loop knows."""
         from ..kernels.contests.by_pair import ByPairKernel
 

@@ -1,6 +1,6 @@
 """Rewards xᵀθ plus Gaussian noise."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,9 +8,6 @@ import numpy.typing as npt
 from ..errors import InvalidEnvironment
 from ..problem import as_float
 from .base import World
-
-if TYPE_CHECKING:
-    from ..kernels.worlds import WorldKernel
 
 
 class Gaussian(World):
@@ -30,7 +27,7 @@ class Gaussian(World):
         """Return one reward of `arm`."""
         return float(self.means[arm] + self.scale * rng.standard_normal())
 
-    def kernel(self) -> "WorldKernel":
+    def kernel(self) -> Any:
         """Return this world for the compiled lane."""
         from ..kernels.worlds import WorldKernel
 

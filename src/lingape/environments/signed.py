@@ -1,15 +1,12 @@
 """Rewards of +1 or -1 with mean xᵀθ, such as clicks."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
 from .base import World
-
-if TYPE_CHECKING:
-    from ..kernels.worlds import WorldKernel
 
 
 class Signed(World):
@@ -32,7 +29,7 @@ class Signed(World):
         """Return one reward of `arm`."""
         return 1.0 if 2.0 * rng.random() - 1.0 < self.means[arm] else -1.0
 
-    def kernel(self) -> "WorldKernel":
+    def kernel(self) -> Any:
         """Return this world for the compiled lane."""
         from ..kernels.worlds import WorldKernel
 

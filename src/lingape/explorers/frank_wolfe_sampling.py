@@ -21,26 +21,22 @@ Where this differs from the paper:
 
 import copy
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bounds import Bound, Mixture
 from ..designs.matrix_game import maximin
 from ..kernels.memories import FrankWolfeMemory
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
-from ..openings import Start
 from ..problem import Problem
+from ..pulls import PullRule
 from ..pulls.alternatives import alternatives, rivals_of, scaled_gaps, sides_of
 from ..pulls.base import MOST_ROWS, Learner
 from ..scaffold.sampling import SamplingExplorer
-from ..stopping import Elimination, StoppingRule
+from ..stopping import StoppingRule
 from ..ties import LEADER, PULL, first_max
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.frank_wolfe import FrankWolfeKernel
 
 
 class FrankWolfeSampling(SamplingExplorer):
@@ -51,18 +47,10 @@ class FrankWolfeSampling(SamplingExplorer):
     start, elimination: as for LinGapE; "sample" also forgets the rates of beaten rivals.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        bound: Bound = Mixture(),
-        ridge: float | None = None,
-        start: Start = "each",
-        elimination: Elimination = "none",
-    ) -> None:
-        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
-        first = problem.spanning if start == "spanning" else range(len(problem))
-        self.sample_by(FrankWolfe(problem, self.stopping, list(first)))
+    def _rule(self, stopping: StoppingRule) -> PullRule:
+        everywhere = range(len(self.problem))
+        first = self.problem.spanning if self.start == "spanning" else everywhere
+        return FrankWolfe(self.problem, stopping, list(first))
 
 
 class FrankWolfe(Learner):
@@ -109,7 +97,7 @@ class FrankWolfe(Learner):
         ratios = np.where(totals > 0, totals / np.maximum(estimate.counts, 1e-300), 0.0)
         return first_max(ratios, PULL * float(ratios.max()))
 
-    def kernel(self, stage: Stage) -> "FrankWolfeKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.frank_wolfe import FrankWolfeKernel
 
         if len(stage.problem) > MOST_ROWS:

@@ -22,7 +22,7 @@ Where this departs from the paper:
 
 import copy
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,13 +34,11 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..openings import Start
 from ..problem import Problem
+from ..pulls import PullRule
 from ..pulls.base import MOST_ROWS, Learner
 from ..scaffold.sampling import SamplingExplorer
-from ..stopping import Elimination
+from ..stopping import Elimination, StoppingRule
 from ..ties import LEADER, PULL, first_max
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.lazy_track_and_stop import LazyKernel
 
 # Of the largest gap: one that is smaller decides the design alone, and scales it out of range.
 SMALLEST_GAP = 1e-4
@@ -73,7 +71,9 @@ class LazyTrackAndStop(SamplingExplorer):
         elimination: Elimination = "none",
     ) -> None:
         super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
-        self.sample_by(LazyTracking(problem))
+
+    def _rule(self, stopping: StoppingRule) -> PullRule:
+        return LazyTracking(self.problem)
 
 
 class LazyTracking(Learner):
@@ -129,7 +129,7 @@ class LazyTracking(Learner):
         largest = float(np.linalg.eigvalsh(x @ estimate.inverse @ x.T)[-1])
         return largest > math.sqrt(len(spanning) / estimate.pulls) * (1.0 + PULL)
 
-    def kernel(self, stage: Stage) -> "LazyKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lazy_track_and_stop import LazyKernel
 
         if len(stage.problem) > MOST_ROWS:
@@ -139,12 +139,12 @@ class LazyTracking(Learner):
 
     def help(
         self,
-        kernel: "LazyKernel",
+        kernel: Any,
         features: FloatArray,
         means: FloatArray,
         leader: int,
         rival: int,
-    ) -> "LazyKernel":
+    ) -> Any:
         """Solve for the shares that the kernel wants."""
         kernel.memory.shares[:] = self.shares(means)
         kernel.memory.wanted[0] = 0

@@ -24,26 +24,22 @@ Where this differs from the paper:
 
 import copy
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bounds import Bound, Mixture
 from ..errors import InvalidArgument
 from ..kernels.memories import GameCMemory, GameMemory
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
-from ..openings import Start
 from ..problem import Problem
+from ..pulls import PullRule
 from ..pulls.alternatives import alternatives, rivals_of, scaled_gaps, sides_of
 from ..pulls.base import MOST_ROWS, Learner
 from ..scaffold.sampling import SamplingExplorer
-from ..stopping import Elimination, StoppingRule
+from ..stopping import StoppingRule
 from ..ties import PULL, first_max
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.lin_game import GameCKernel, GameKernel
 
 # AdaHedge's mixability gap to begin with, in nats; what it starts from is soon forgotten.
 FIRST_GAP = 0.01
@@ -61,17 +57,8 @@ class LinGame(SamplingExplorer):
     start, elimination: as for LinGapE; "sample" also leaves beaten rivals out of the game.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        bound: Bound = Mixture(),
-        ridge: float | None = None,
-        start: Start = "each",
-        elimination: Elimination = "none",
-    ) -> None:
-        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
-        self.sample_by(Game(problem, self.stopping))
+    def _rule(self, stopping: StoppingRule) -> PullRule:
+        return Game(self.problem, stopping)
 
 
 class LinGameC(SamplingExplorer):
@@ -83,23 +70,14 @@ class LinGameC(SamplingExplorer):
     bound, ridge, start, elimination: as for LinGame.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        bound: Bound = Mixture(),
-        ridge: float | None = None,
-        start: Start = "each",
-        elimination: Elimination = "none",
-    ) -> None:
-        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
-        count = len(problem)
+    def _rule(self, stopping: StoppingRule) -> PullRule:
+        count = len(self.problem)
         if count > MOST:
             raise InvalidArgument(
                 f"LinGameC keeps numbers for every pair of arms, so it takes at most {MOST} arms; "
                 f"got {count}. LinGame takes any number."
             )
-        self.sample_by(GameC(problem, self.stopping))
+        return GameC(self.problem, stopping)
 
 
 class Game(Learner):
@@ -142,7 +120,7 @@ class Game(Learner):
         pending = estimate.pulls - int(learned[0])
         return first_max(totals + pending * weights - estimate.counts, PULL * estimate.pulls)
 
-    def kernel(self, stage: Stage) -> "GameKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lin_game import GameKernel
 
         if len(stage.problem) > MOST_ROWS:
@@ -200,7 +178,7 @@ class GameC(Learner):
         behind = missed + pending.sum() * memory.by_arm - pending
         return first_max(behind, PULL * estimate.pulls)
 
-    def kernel(self, stage: Stage) -> "GameCKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lin_game import GameCKernel
 
         if len(stage.problem) > MOST_ROWS:

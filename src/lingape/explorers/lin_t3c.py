@@ -18,7 +18,7 @@ Where this departs from the paper:
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,14 +30,11 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..openings import Start
 from ..problem import Problem
-from ..pulls import greedy
+from ..pulls import PullRule, greedy
 from ..pulls.base import MOST_ROWS
 from ..scaffold.sampling import SamplingExplorer
-from ..stopping import Elimination
+from ..stopping import Elimination, StoppingRule
 from ..ties import LEADER, RIVAL, first_max
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.lin_t3c import LinT3CKernel
 
 
 class LinT3C(SamplingExplorer):
@@ -62,9 +59,11 @@ class LinT3C(SamplingExplorer):
         elimination: Elimination = "none",
         seed: int = 0,
     ) -> None:
-        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
         self.seed = checked_whole("seed", seed)
-        self.sample_by(TopTwo(problem, self.seed))
+        super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
+
+    def _rule(self, stopping: StoppingRule) -> PullRule:
+        return TopTwo(self.problem, self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ class TopTwo:
         least = float(deviations.min())
         return first_max(-deviations, RIVAL * (problem.noise_scale + abs(least)))
 
-    def kernel(self, stage: Stage) -> "LinT3CKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lin_t3c import LinT3CKernel
 
         count = len(stage.problem)

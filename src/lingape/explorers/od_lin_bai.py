@@ -10,8 +10,6 @@ here pulls are apportioned exactly and nothing is set aside. Its bound on the pr
 gaps.
 """
 
-from ..bounds import Bound, Mixture
-from ..problem import Problem
 from ..scaffold.budget_phases import DesignedBudgetExplorer
 
 
@@ -22,16 +20,6 @@ class ODLinBAI(DesignedBudgetExplorer):
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
     """
-
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        budget: int,
-        bound: Bound = Mixture(),
-        ridge: float | None = None,
-    ) -> None:
-        super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
 
     def _survivors(self) -> tuple[int, ...]:
         d = self.problem.rank

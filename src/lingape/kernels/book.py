@@ -60,6 +60,14 @@ class Book(NamedTuple):
     gauge: FloatArray
 
 
+class Model(NamedTuple):
+    """The estimate, and the bound that says how wrong it can be."""
+
+    arena: Arena
+    book: Book
+    bound: Any
+
+
 def new_arena(estimate: LeastSquares, noise_scale: float) -> Arena:
     """Return what a run with this estimate takes for granted."""
     x = estimate.features
@@ -102,7 +110,7 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
 
 
 @part_function(inline=True)
-def on_rebuild(part: Any, arena: Arena, book: Book) -> None:
+def on_rebuild(part: Any, book: Book) -> None:
     """Let a bound or a pull rule recompute what it keeps, after a rebuild."""
 
 
@@ -190,11 +198,11 @@ def write_products(columns: FloatArray, vector: FloatArray, out: FloatArray) -> 
 
 
 @inlined
-def rebuild(arena: Arena, book: Book, bound: Any, pull: Any) -> None:
+def rebuild(model: Model, pull: Any) -> None:
     """Recompute every cache from counts and sums."""
-    _rebuild(arena, book)
-    on_rebuild(bound, arena, book)
-    on_rebuild(pull, arena, book)
+    _rebuild(model.arena, model.book)
+    on_rebuild(model.bound, model.book)
+    on_rebuild(pull, model.book)
 
 
 @compiled
@@ -240,12 +248,13 @@ def _keep(x: FloatArray, products: FloatArray, book: Book, arm: int) -> None:
 
 
 @inlined
-def row_for(arena: Arena, book: Book, bound: Any, arm: int) -> int:
+def row_for(model: Model, arm: int) -> int:
     """Return the row of `arm`, which is computed if it is missing."""
+    arena, book = model.arena, model.book
     row = book.row_of[arm]
     if row < 0:
         row = _fetch(arena, book, arm)
-        on_fetch(bound, arena, book, arm, row)
+        on_fetch(model.bound, arena, book, arm, row)
     book.used[row] = book.clock[TICK]
     return row  # type: ignore[no-any-return]
 
@@ -280,18 +289,17 @@ def _fetch(arena: Arena, book: Book, arm: int) -> int:
 
 
 @inlined
-def absorb(arena: Arena, book: Book, bound: Any, pull: Any, arm: int, paid: float) -> float:
-    """Do to the caches what a pull does (least_squares.py), and return s.
-
-    Nothing is done if s says that they need a rebuild: unless 1 ≤ s ≤ STEEP.
-    """
+def absorb(model: Model, pull: Any, arm: int, paid: float) -> bool:
+    """Do to the caches what a pull does (least_squares.py), unless they need a rebuild first."""
+    arena, book, bound = model.arena, model.book, model.bound
     means, variances, cross, c = book.means, book.variances, book.cross, book.c
     gap_variance, owner = book.gap_variance, book.owner
-    row, count = row_for(arena, book, bound, arm), len(means)
+    row, count = row_for(model, arm), len(means)
     for k in range(count):
         c[k] = cross[row, k]
     s = 1.0 + c[arm]
-    if 1.0 <= s <= STEEP:
+    fine = 1.0 <= s <= STEEP
+    if fine:
         on_pull(bound, book, arm, row, s)
         on_pull(pull, book, arm, row, s)
         t = 1.0 / s
@@ -310,7 +318,14 @@ def absorb(arena: Arena, book: Book, bound: Any, pull: Any, arm: int, paid: floa
                     gap_variance[m, k] -= y * y * t
         if len(owner) < count:
             _absorb_inverse(arena.features, book.inverse, book.h, arm, s)
-    return s  # type: ignore[no-any-return]
+        book.gauge[GROWTH] += _log(c[arm], s)
+    return fine  # type: ignore[no-any-return]
+
+
+@inlined
+def _log(x: float, s: float) -> float:
+    """Return log(s) for s = 1 + x; x is small after a few thousand pulls, and a series is fast."""
+    return x * (1.0 - x * (0.5 - x * (1.0 / 3.0))) if x < 1e-4 else math.log(s)
 
 
 @compiled

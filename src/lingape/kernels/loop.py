@@ -4,13 +4,11 @@ The same pulls as ask and tell, a thousand times faster. Each step is a function
 part chooses (kernels/parts.py): which contest is closest, whether that settles it, what to pull.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..least_squares import STEEP
 from .book import (
     CHECKED,
     GROWTH,
@@ -20,8 +18,7 @@ from .book import (
     REBUILD_AT,
     RIVALLING,
     TICK,
-    Arena,
-    Book,
+    Model,
     absorb,
     rebuild,
 )
@@ -33,12 +30,7 @@ from .worlds import pay
 
 # How `advance` ended.
 PAUSED, SETTLED, NEEDS_HELP, NEARLY, BROKEN = 0, 1, 2, 3, 4
-
-
-@inlined
-def _log(x: float, s: float) -> float:
-    """Return log(s) for s = 1 + x; x is small after a few thousand pulls, and a series is fast."""
-    return x * (1.0 - x * (0.5 - x * (1.0 / 3.0))) if x < 1e-4 else math.log(s)
+PLAYING, STALE = 5, 6  # how it goes on
 
 
 @compiled
@@ -66,9 +58,7 @@ def pull_each(
 
 @compiled_loop
 def advance(
-    arena: Arena,
-    book: Book,
-    bound: Any,
+    model: Model,
     contest: Any,
     pull: Any,
     stopping: Any,
@@ -77,57 +67,64 @@ def advance(
     until: int,
 ) -> int:
     """Play on until settled, `until` pulls, or something that the caller has to look at."""
-    counts, clock, gauge, twins = book.counts, book.clock, book.gauge, arena.twins
+    clock = model.book.clock
     if clock[REBUILD_AT] == 0:
-        rebuild(arena, book, bound, pull)
-    status, pulls, growth = -1, clock[PULLS], gauge[GROWTH]
-    while status < 0:
+        rebuild(model, pull)
+    while True:
         clock[TICK] += 1  # rows used from now on are not replaced before the next round
-        leader, rival, margin, factor = closest(
-            contest, arena, book, bound, stopping, pulls, growth
-        )
-        clock[PULLS], clock[LEADING], clock[RIVALLING] = pulls, leader, rival
-        gauge[GROWTH], gauge[MARGIN] = growth, margin
-        arm, decision = -1, decide(stopping, leader, margin, pulls, arena.noise_scale)
-        if margin != margin:
-            status = BROKEN
-        elif decision != GO_ON:
-            if decision == STOP or growth == 0.0:
-                status = SETTLED
-        elif (
-            growth == 0.0
-            and clock[CHECKED] != pulls
-            and nearly(stopping, contest.means, book.scores, twins, leader)
-        ):
-            clock[CHECKED] = pulls
-            status = NEARLY
-        elif pulls >= until:
-            status = PAUSED
-        else:
-            glided = glide(pull, arena, book, contest, world, rng, until, leader, rival, factor)
-            if glided:
-                pulls += glided
-            else:
+        leader, rival, margin, factor = closest(contest, model, stopping)
+        clock[LEADING], clock[RIVALLING], model.book.gauge[MARGIN] = leader, rival, margin
+        status = _judged(model, contest, stopping, leader, margin, until)
+        if status == PLAYING:
+            means, found = contest.means, (leader, rival, factor)
+            glided = glide(pull, model, means, world, rng, until, found)
+            clock[PULLS] += glided
+            if glided == 0:
                 arm = leader  # if all arms are the same arm
-                if twins[leader] != twins[rival]:
-                    arm = choose(pull, arena, book, bound, leader, rival, pulls)
+                if model.arena.twins[leader] != model.arena.twins[rival]:
+                    arm = choose(pull, model, leader, rival)
                 if arm < 0:
-                    status = NEEDS_HELP
-        if status >= 0:
-            continue
-        stale = True  # before the final decision, and after a glide
-        if arm >= 0:
-            paid = pay(world, arm, rng)
-            counts[arm] += 1
-            book.sums[arm] += paid
-            pulls += 1
-            stale = pulls >= clock[REBUILD_AT] or (counts[arm] == 1 and none_left(counts))
-            if not stale:
-                s = absorb(arena, book, bound, pull, arm, paid)
-                stale = not 1.0 <= s <= STEEP
-                growth += _log(book.c[arm], s)
-        if stale:
-            clock[PULLS] = pulls
-            rebuild(arena, book, bound, pull)
-            growth = 0.0
+                    return NEEDS_HELP
+                if _pull(model, pull, world, rng, arm):
+                    continue
+        elif status != STALE:
+            return status
+        rebuild(model, pull)
+
+
+@inlined
+def _judged(
+    model: Model, contest: Any, stopping: Any, leader: int, margin: float, until: int
+) -> int:
+    """Return how the run ends here; or PLAYING; or STALE, to rebuild and look again."""
+    arena, book, _ = model
+    pulls, fresh = book.clock[PULLS], book.gauge[GROWTH] == 0.0
+    decision = decide(stopping, leader, margin, pulls, arena.noise_scale)
+    status = PLAYING
+    if margin != margin:
+        status = BROKEN
+    elif decision != GO_ON:  # before the final decision, caches are rebuilt
+        status = SETTLED if decision == STOP or fresh else STALE
+    elif (
+        fresh
+        and book.clock[CHECKED] != pulls
+        and nearly(stopping, contest.means, book.scores, arena.twins, leader)
+    ):
+        book.clock[CHECKED] = pulls
+        status = NEARLY
+    elif pulls >= until:
+        status = PAUSED
     return status
+
+
+@inlined
+def _pull(model: Model, pull: Any, world: Any, rng: np.random.Generator, arm: int) -> bool:
+    """Pull an arm, and return whether the caches could take it in without a rebuild."""
+    book = model.book
+    paid = pay(world, arm, rng)
+    book.counts[arm] += 1
+    book.sums[arm] += paid
+    book.clock[PULLS] += 1
+    last = book.counts[arm] == 1 and none_left(book.counts)
+    due = book.clock[PULLS] >= book.clock[REBUILD_AT] or last
+    return not due and absorb(model, pull, arm, paid)

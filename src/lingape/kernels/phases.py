@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..least_squares import STEEP
-from .book import PULLS, REBUILD_AT, Arena, Book, absorb, rebuild
+from .book import PULLS, REBUILD_AT, Arena, Book, Model, absorb, rebuild
 from .compiling import compiled
 from .pulls.one_by_one import OneByOneKernel, longest_of, steepest
 from .pulls.proportions import most_behind, write_turns
@@ -85,8 +84,8 @@ def walk(
     target: float,
 ) -> None:
     """Make pulls one by one, until the longest difference is no longer than `target`."""
-    bound, clock = NoBound(0.0), book.clock
-    rebuild(arena, book, bound, plan)
+    model, clock = Model(arena, book, NoBound(0.0)), book.clock
+    rebuild(model, plan)
     longest = math.inf
     while longest > target and clock[PULLS] < until:
         arm = steepest(plan, book.cross, book.gap_variance, book.variances)
@@ -94,9 +93,6 @@ def walk(
         book.counts[arm] += 1
         book.sums[arm] += paid
         clock[PULLS] += 1
-        stale = clock[PULLS] >= clock[REBUILD_AT]
-        if not stale:
-            stale = not 1.0 <= absorb(arena, book, bound, plan, arm, paid) <= STEEP
-        if stale:
-            rebuild(arena, book, bound, plan)
+        if clock[PULLS] >= clock[REBUILD_AT] or not absorb(model, plan, arm, paid):
+            rebuild(model, plan)
         longest = longest_of(book.gap_variance, plan.active)

@@ -3,7 +3,6 @@
 A lane drives the parts of an explorer and knows no algorithm.
 """
 
-import logging
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +11,6 @@ from ..errors import MissingExtra
 from ..scaffold.budget_phases import PhasedBudgetExplorer
 from ..scaffold.by_contests import ContestExplorer
 from ..scaffold.phases import PhasedExplorer
-
-_log = logging.getLogger("lingape")
-_said: set[str] = set()  # about which parts
 
 
 class CompiledLane(Protocol):
@@ -37,7 +33,7 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     `explorer.adopt(lane)` takes the lane's data back. Raises MissingExtra without numba.
     """
     try:
-        from .compiled import ContestLane, parts_without_kernel
+        from .compiled import ContestLane
         from .phases import PhaseLane
     except ImportError as reason:
         raise MissingExtra(
@@ -49,14 +45,5 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     if isinstance(explorer, PhasedExplorer | PhasedBudgetExplorer):
         return PhaseLane(explorer)
     if isinstance(explorer, ContestExplorer):
-        lane = ContestLane.of(explorer)
-        if lane is None:
-            _say_once(parts_without_kernel(explorer))
-        return lane
+        return ContestLane.of(explorer)
     return None
-
-
-def _say_once(parts: str) -> None:
-    if parts not in _said:
-        _said.add(parts)
-        _log.warning("No compiled code for %s: this runs in the plain lane.", parts)

@@ -1,6 +1,7 @@
 """Drive the compiled loop (kernels/loop.py) with the parts of an explorer."""
 
 import copy
+import logging
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -8,13 +9,25 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..contests import Contest
 from ..kernels import loop
-from ..kernels.book import LEADING, MARGIN, PULLS, REBUILD_AT, RIVALLING, new_arena, new_book
+from ..kernels.book import (
+    LEADING,
+    MARGIN,
+    PULLS,
+    REBUILD_AT,
+    RIVALLING,
+    Model,
+    new_arena,
+    new_book,
+)
 from ..kernels.stage import Stage
 from ..kernels.worlds import pay
 from ..least_squares import ill_conditioned
 from ..openings import EachArm
 from ..pulls.base import Learner
 from ..scaffold.by_contests import ContestExplorer
+
+_log = logging.getLogger("lingape")
+_said: set[str] = set()  # about which parts
 
 
 class Kernels(NamedTuple):
@@ -40,12 +53,26 @@ class ContestLane:
 
     @classmethod
     def of(cls, explorer: ContestExplorer) -> Self | None:
-        """Return a lane, if all parts of the explorer have kernels."""
-        stage = _stage(explorer)
-        kernels = _kernels(explorer, stage)
-        if kernels is None:
+        """Return a lane, or None, saying so once, if a part of the explorer has no kernel."""
+        _, contests, pull, stopping = explorer.parts
+        stage, made, lacking = _stage(explorer), {}, []
+        if not explorer.problem.plain:
+            lacking.append("problems with pullable or answers")
+        for name, part in (
+            ("bound", contests.bound),
+            ("contest", contests),
+            ("stopping", stopping),
+            ("pull", pull),
+        ):
+            made[name] = kernel = part.kernel(stage) if hasattr(part, "kernel") else None
+            if kernel is None:
+                lacking.append(getattr(part, "__name__", type(part).__name__))
+            elif getattr(part, "sample", False):
+                stage = stage._replace(dropped=kernel.dropped)
+        if lacking:
+            _say_once(" and ".join(lacking))
             return None
-        return cls(explorer, stage, kernels)
+        return cls(explorer, stage, Kernels(**made))
 
     @property
     def pulls(self) -> int:
@@ -89,17 +116,9 @@ class ContestLane:
         if not self.begun:
             self._open(world, rng, until)
         while self.begun and not self._settled:
-            status = loop.advance(
-                self._arena,
-                self._book,
-                self._kernels.bound,
-                self._kernels.contest,
-                self._kernels.pull,
-                self._kernels.stopping,
-                world,
-                rng,
-                until,
-            )
+            bound, contest, pull, stopping = self._kernels
+            model = Model(self._arena, self._book, bound)
+            status = loop.advance(model, contest, pull, stopping, world, rng, until)
             if status == loop.PAUSED:
                 return
             self._look(status)
@@ -161,38 +180,7 @@ def _stage(explorer: ContestExplorer) -> Stage:
     )
 
 
-def _kernels(explorer: ContestExplorer, stage: Stage) -> Kernels | None:
-    """Return the kernels of all parts, or None if one has none."""
-    _, contests, pull, stopping = explorer.parts
-    made = {}
-    if not explorer.problem.plain:
-        return None
-    for name, part in _compared(explorer):
-        kernel = part.kernel(stage) if hasattr(part, "kernel") else None
-        if kernel is None:
-            return None
-        made[name] = kernel
-        if name == "stopping" and getattr(part, "sample", False):
-            stage = stage._replace(dropped=kernel.dropped)
-    return Kernels(**made)
-
-
-def _compared(explorer: ContestExplorer) -> list[tuple[str, Any]]:
-    _, contests, pull, stopping = explorer.parts
-    return [
-        ("bound", contests.bound),
-        ("contest", contests),
-        ("stopping", stopping),
-        ("pull", pull),
-    ]
-
-
-def parts_without_kernel(explorer: ContestExplorer) -> str:
-    """Return in words why there is no compiled code for an explorer."""
-    if not explorer.problem.plain:
-        return "problems with pullable or answers"
-    stage, lacking = _stage(explorer), []
-    for _, part in _compared(explorer):
-        if not hasattr(part, "kernel") or part.kernel(stage) is None:
-            lacking.append(getattr(part, "__name__", type(part).__name__))
-    return " and ".join(lacking)
+def _say_once(parts: str) -> None:
+    if parts not in _said:
+        _said.add(parts)
+        _log.warning("No compiled code for %s: this runs in the plain lane.", parts)

@@ -1,7 +1,7 @@
 """The closest alternatives to the estimate, for rules that pull against them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,9 +9,6 @@ from ..arrays import BoolArray, FloatArray
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.lin_game import Sides
 
 
 def scaled_gaps(problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
@@ -59,7 +56,7 @@ def alternatives(
     return Alternatives(values, y * (gaps / lengths)[:, None], basis @ root)
 
 
-def sides_of(stage: Stage) -> "Sides":
+def sides_of(stage: Stage) -> Any:
     """Return what kernels that look for alternatives take for granted."""
     from ..kernels.pulls.lin_game import Sides
 

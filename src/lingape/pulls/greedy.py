@@ -1,13 +1,10 @@
 """Pull the arm that shrinks the contested gap's variance most: equation (9) of the paper."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..ties import PULL, first_max
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.greedy import GreedyKernel
 
 
 class _Greedy:
@@ -25,7 +22,7 @@ class _Greedy:
             u[~estimate.pullable] = -1.0
         return first_max(u, PULL * float(u[u.argmax()]))
 
-    def kernel(self, stage: Stage) -> "GreedyKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.greedy import new_greedy
 
         return new_greedy(len(stage.estimate.counts))

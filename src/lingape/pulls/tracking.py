@@ -1,6 +1,6 @@
 """Keep the counts close to the best proportions for the contested gap: (12) of the paper."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +9,6 @@ from ..designs import DirectionProgram, Mix
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..ties import PULL, first_max
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.tracking import TrackingKernel
 
 
 class Tracking:
@@ -66,19 +63,19 @@ class Tracking:
             self._mixes[pair] = mix
         return self._mixes[pair]
 
-    def kernel(self, stage: Stage) -> "TrackingKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.tracking import new_tracking
 
         return new_tracking(stage.estimate.features.shape[1])
 
     def help(
         self,
-        kernel: "TrackingKernel",
+        kernel: Any,
         features: FloatArray,
         means: FloatArray,
         leader: int,
         rival: int,
-    ) -> "TrackingKernel":
+    ) -> Any:
         """Return the kernel with the proportions for a pair that it has not met before."""
         from ..kernels.pulls.tracking import with_pair
 

@@ -1,14 +1,11 @@
 """Pull the arm whose own interval is wider, as UGapE does."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..ties import PULL
-
-if TYPE_CHECKING:
-    from ..kernels.pulls.wider import WiderKernel
 
 
 @dataclass(frozen=True)
@@ -19,7 +16,7 @@ class Wider:
         variances = estimate.variances
         return leader if variances[leader] > variances[rival] * (1.0 + PULL) else rival
 
-    def kernel(self, stage: Stage) -> "WiderKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.wider import WiderKernel
 
         return WiderKernel(PULL)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds import Bound
+from ..bounds import Bound, Mixture
 from ..designs import g_optimal, rounded, trimmed
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -35,7 +35,12 @@ class PhasedBudgetExplorer(BudgetExplorer):
     """
 
     def __init__(
-        self, problem: Problem, *, budget: int, bound: Bound, ridge: float | None
+        self,
+        problem: Problem,
+        *,
+        budget: int,
+        bound: Bound = Mixture(),
+        ridge: float | None = None,
     ) -> None:
         super().__init__(problem, budget=budget, bound=bound, ridge=ridge)
         self.survivors = self._survivors()

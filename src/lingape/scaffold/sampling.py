@@ -4,20 +4,26 @@ They stop by any bound that holds under adaptive pulls; what they pull follows f
 their own. Whatever was pulled, the certificate is as good as the bound.
 """
 
+from abc import abstractmethod
 from typing import ClassVar
 
-from ..bounds import Bound
+from ..bounds import Bound, Mixture
 from ..contests import ByGap
 from ..openings import Start, opening_for
 from ..problem import Problem
 from ..pulls import PullRule
-from ..stopping import Elimination, stopping_for
+from ..stopping import Elimination, StoppingRule, stopping_for
 from .by_contests import ContestExplorer, Parts, refuse_hidden_twins
 from .conversation import adaptive_only
 
 
 class SamplingExplorer(ContestExplorer):
-    """Pull by a rule, stop by the bound. A subclass gives the rule to `sample_by`."""
+    """Pull by a rule (`_rule`), stop by the bound.
+
+    bound: decides when to stop; it has to hold when past rewards choose the next arm.
+    ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
+    start, elimination: as for LinGapE.
+    """
 
     settings: ClassVar[tuple[str, ...]] = ("start", "elimination")
 
@@ -25,18 +31,18 @@ class SamplingExplorer(ContestExplorer):
         self,
         problem: Problem,
         *,
-        bound: Bound,
-        ridge: float | None,
-        start: Start,
-        elimination: Elimination,
+        bound: Bound = Mixture(),
+        ridge: float | None = None,
+        start: Start = "each",
+        elimination: Elimination = "none",
     ) -> None:
         adaptive_only(self, bound)
         super().__init__(problem, bound=bound, ridge=ridge)
         refuse_hidden_twins(self)
         self.start, self.elimination = start, elimination
-        self.stopping = stopping_for(elimination, problem)
+        opening, stopping = opening_for(start, problem), stopping_for(elimination, problem)
+        self.parts = Parts(opening, ByGap(problem, bound), self._rule(stopping), stopping)
 
-    def sample_by(self, pull: PullRule) -> None:
-        """Set the rule; for the end of a constructor."""
-        opening = opening_for(self.start, self.problem)
-        self.parts = Parts(opening, ByGap(self.problem, self.bound), pull, self.stopping)
+    @abstractmethod
+    def _rule(self, stopping: StoppingRule) -> PullRule:
+        """Return the rule by which to pull."""

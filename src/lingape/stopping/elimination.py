@@ -1,6 +1,6 @@
 """Count a rival that the leader has once beaten as beaten (Tirinzoni and Degenne 2022)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +9,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import near, refine
-
-if TYPE_CHECKING:
-    from ..kernels.stopping.elimination import EliminationKernel
 
 MOST = 4_000  # arms, of which the kernel keeps track in pairs
 
@@ -59,7 +56,7 @@ class Eliminating:
             pair = problem.check_arm(leader), problem.check_arm(rival)
             self.dropped.setdefault(pair[0], {})[pair[1]] = float(margin)
 
-    def kernel(self, stage: Stage) -> "EliminationKernel | None":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.stopping.elimination import EliminationKernel
 
         count = len(self.problem)
@@ -71,7 +68,7 @@ class Eliminating:
                 dropped[leader, rival] = margin
         return EliminationKernel(self.problem.epsilon, near(stage.bound), self.sample, dropped)
 
-    def adopt(self, kernel: "EliminationKernel") -> None:
+    def adopt(self, kernel: Any) -> None:
         """Take over what a compiled run has dropped."""
         self.dropped.clear()
         for leader, rival in np.argwhere(np.isfinite(kernel.dropped)).tolist():

@@ -1,7 +1,7 @@
 """Stop when no rival can be more than ε better than the leader: B(t) ≤ ε, Algorithm 1."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import near, refine
-
-if TYPE_CHECKING:
-    from ..kernels.stopping.margin import MarginKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class Margin:
         if kept != []:
             raise ValueError("nothing should have been dropped")
 
-    def kernel(self, stage: Stage) -> "MarginKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.stopping.margin import MarginKernel
 
         return MarginKernel(self.problem.epsilon, near(stage.bound))

@@ -1,7 +1,7 @@
 """Never stop early, and remember when the leader was surest: for a fixed budget of pulls."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER
-
-if TYPE_CHECKING:
-    from ..kernels.stopping.surest import SurestKernel
 
 
 class Moment(NamedTuple):
@@ -49,13 +46,13 @@ class Surest:
                 raise ValueError(f"the least margin must be finite; got {margin}")
             self.moment = Moment(problem.check_arm(kept["arm"]), margin)
 
-    def kernel(self, stage: Stage) -> "SurestKernel":
+    def kernel(self, stage: Stage) -> Any:
         from ..kernels.stopping.surest import SurestKernel
 
         arm, margin = self.moment or Moment(0, math.inf)
         return SurestKernel(np.array([arm]), np.array([margin]))
 
-    def adopt(self, kernel: "SurestKernel") -> None:
+    def adopt(self, kernel: Any) -> None:
         """Take over the moment of a compiled run."""
         least = float(kernel.least[0])
         self.moment = Moment(int(kernel.leader[0]), least) if math.isfinite(least) else None

@@ -9,17 +9,14 @@ from ..parts import part_function
 
 
 @part_function(inline=True)
-def radius(bound: Any, arena: Arena, book: Book, pulls: int, growth: float) -> float:
-    """Return the factor in front of ‖y‖, after `pulls` pulls.
-
-    growth: by how much log det A has grown since the last rebuild.
-    """
+def radius(bound: Any, arena: Arena, book: Book) -> float:
+    """Return the factor in front of ‖y‖."""
     return math.nan  # every bound has its own
 
 
 @part_function(inline=True)
 def write_ends(
-    bound: Any, arena: Arena, book: Book, means: FloatArray, factor: float, leader: int, row: int
+    bound: Any, book: Book, means: FloatArray, factor: float, leader: int, row: int
 ) -> None:
     """Write the upper end of each arm's interval against `leader` into book.scores.
 

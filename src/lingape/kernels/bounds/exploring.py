@@ -21,12 +21,12 @@ class BayesRadiusKernel(NamedTuple):
 
 
 @radius.of(FixedRadiusKernel)
-def _(bound: FixedRadiusKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
+def _(bound: FixedRadiusKernel, arena: Arena, book: Book) -> float:
     return bound.length
 
 
 @radius.of(BayesRadiusKernel)
-def _(bound: BayesRadiusKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
+def _(bound: BayesRadiusKernel, arena: Arena, book: Book) -> float:
     return _bayes_radius(bound, arena.twins, 3.0 * arena.noise_scale, book.means, book.variances)
 
 

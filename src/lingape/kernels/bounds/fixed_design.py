@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book
 from .base import radius
 
 
@@ -13,6 +13,6 @@ class FixedDesignKernel(NamedTuple):
 
 
 @radius.of(FixedDesignKernel)
-def _(bound: FixedDesignKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
-    nats = max(0.0, bound.nats + 2.0 * math.log(float(pulls)))
+def _(bound: FixedDesignKernel, arena: Arena, book: Book) -> float:
+    nats = max(0.0, bound.nats + 2.0 * math.log(float(book.clock[PULLS])))
     return arena.noise_scale * math.sqrt(bound.twice * nats)  # (2)

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
-from ..book import Arena, Book, cholesky, on_rebuild
+from ..book import GROWTH, Arena, Book, cholesky, on_rebuild
 from .base import radius
 
 
@@ -18,7 +18,7 @@ class JedraProutiereKernel(NamedTuple):
 
 
 @radius.of(JedraProutiereKernel)
-def _(bound: JedraProutiereKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
+def _(bound: JedraProutiereKernel, arena: Arena, book: Book) -> float:
     if bound.unknown[0] > 1.0:
         least, trace = book.counts[bound.spanning[0]], 0.0
         for k in bound.spanning:
@@ -26,12 +26,12 @@ def _(bound: JedraProutiereKernel, arena: Arena, book: Book, pulls: int, growth:
             trace += book.variances[k]
         inverse = min(trace, 1.0 / least) if least > 0 else trace
         bound.unknown[0] = max(1.0, bound.c * inverse)
-    nats = bound.nats + bound.log_det[0] + growth
+    nats = bound.nats + bound.log_det[0] + book.gauge[GROWTH]
     return arena.noise_scale * math.sqrt(nats * (1.0 + bound.u * bound.unknown[0]))
 
 
 @on_rebuild.of(JedraProutiereKernel)
-def _(bound: JedraProutiereKernel, arena: Arena, book: Book) -> None:
+def _(bound: JedraProutiereKernel, book: Book) -> None:
     scale = bound.u * bound.c
     log_det = cholesky(book.gram, scale, book.factor)
     bound.log_det[0] = log_det - len(book.h) * math.log(scale)

@@ -8,6 +8,7 @@ import numpy as np
 from ...arrays import FloatArray
 from ...least_squares import CANCELLED
 from ..book import (
+    GROWTH,
     Arena,
     Book,
     cholesky,
@@ -50,22 +51,16 @@ def new_mixture(log_count: float, grid: FloatArray, shape: tuple[int, int]) -> M
 
 
 @radius.of(MixtureKernel)
-def _(bound: MixtureKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
+def _(bound: MixtureKernel, arena: Arena, book: Book) -> float:
     twice = 2.0 * arena.noise_scale * arena.noise_scale
     for j in range(len(bound.grid)):
-        bound.nats[j] = twice * (bound.log_count + 0.5 * (bound.log_dets[j] + growth))
+        bound.nats[j] = twice * (bound.log_count + 0.5 * (bound.log_dets[j] + book.gauge[GROWTH]))
     return 0.0
 
 
 @write_ends.of(MixtureKernel)
 def _(
-    bound: MixtureKernel,
-    arena: Arena,
-    book: Book,
-    means: FloatArray,
-    factor: float,
-    leader: int,
-    row: int,
+    bound: MixtureKernel, book: Book, means: FloatArray, factor: float, leader: int, row: int
 ) -> None:
     """Take the best of all scales for each arm."""
     ends, variance, sensitivity = book.scores, book.gap_variance, bound.sensitivity
@@ -83,7 +78,7 @@ def _(
 
 
 @on_rebuild.of(MixtureKernel)
-def _(bound: MixtureKernel, arena: Arena, book: Book) -> None:
+def _(bound: MixtureKernel, book: Book) -> None:
     _rebuild(bound, book)
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ..book import LOG_DET, Arena, Book
+from ..book import GROWTH, LOG_DET, Arena, Book
 from .base import radius
 
 
@@ -14,6 +14,6 @@ class SelfNormalizedKernel(NamedTuple):
 
 
 @radius.of(SelfNormalizedKernel)
-def _(bound: SelfNormalizedKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
-    nats = bound.nats + book.gauge[LOG_DET] + growth - bound.log_prior
+def _(bound: SelfNormalizedKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + book.gauge[LOG_DET] + book.gauge[GROWTH] - bound.log_prior
     return arena.noise_scale * math.sqrt(nats) + bound.bias  # (3)

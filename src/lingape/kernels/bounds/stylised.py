@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book
 from .base import radius
 
 
@@ -12,6 +12,6 @@ class StylisedKernel(NamedTuple):
 
 
 @radius.of(StylisedKernel)
-def _(bound: StylisedKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
-    nats = bound.nats + math.log(1.0 + math.log(float(pulls)))
+def _(bound: StylisedKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + math.log(1.0 + math.log(float(book.clock[PULLS])))
     return arena.noise_scale * math.sqrt(2.0 * nats)

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from ...arrays import FloatArray
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book
 from .base import radius, write_ends
 
 
@@ -13,19 +13,14 @@ class UnstructuredKernel(NamedTuple):
 
 
 @radius.of(UnstructuredKernel)
-def _(bound: UnstructuredKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
-    return arena.noise_scale * math.sqrt(2.0 * (bound.nats + 3.0 * math.log(float(pulls))))
+def _(bound: UnstructuredKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + 3.0 * math.log(float(book.clock[PULLS]))
+    return arena.noise_scale * math.sqrt(2.0 * nats)
 
 
 @write_ends.of(UnstructuredKernel)
 def _(
-    bound: UnstructuredKernel,
-    arena: Arena,
-    book: Book,
-    means: FloatArray,
-    factor: float,
-    leader: int,
-    row: int,
+    bound: UnstructuredKernel, book: Book, means: FloatArray, factor: float, leader: int, row: int
 ) -> None:
     """Add the widths of both arms."""
     scores, variances = book.scores, book.variances

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book
 from .base import radius
 
 
@@ -14,6 +14,6 @@ class WorstCaseKernel(NamedTuple):
 
 
 @radius.of(WorstCaseKernel)
-def _(bound: WorstCaseKernel, arena: Arena, book: Book, pulls: int, growth: float) -> float:
-    nats = bound.nats + math.log(1.0 + pulls * bound.longest)
+def _(bound: WorstCaseKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + math.log(1.0 + book.clock[PULLS] * bound.longest)
     return arena.noise_scale * math.sqrt(max(2, len(book.h)) * nats) + bound.bias  # (4)

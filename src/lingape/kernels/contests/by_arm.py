@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ...ties import LEADER
-from ..book import Arena, Book
+from ..book import Model
 from ..bounds.base import radius
 from ..bounds.exploring import two_best
 from ..compiling import compiled
@@ -17,16 +17,9 @@ class ByArmKernel(NamedTuple):
 
 
 @closest.of(ByArmKernel)
-def _(
-    contest: ByArmKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    stopping: Any,
-    pulls: int,
-    growth: float,
-) -> tuple[int, int, float, float]:
-    factor = radius(bound, arena, book, pulls, growth)
+def _(contest: ByArmKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
+    arena, book, bound = model
+    factor = radius(bound, arena, book)
     leader, rival, margin = _by_arm(
         contest.means,
         book.variances,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ...ties import LEADER, RIVAL
-from ..book import Arena, Book, row_for
+from ..book import Model, row_for
 from ..bounds.base import radius, write_ends
 from ..compiling import inlined
 from ..stopping.base import narrow
@@ -17,20 +17,13 @@ class ByGapKernel(NamedTuple):
 
 
 @closest.of(ByGapKernel)
-def _(
-    contest: ByGapKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    stopping: Any,
-    pulls: int,
-    growth: float,
-) -> tuple[int, int, float, float]:
+def _(contest: ByGapKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
+    arena, book, bound = model
     means, twins, scores = contest.means, arena.twins, book.scores
     leader = best_arm(means, arena.noise_scale)  # i_t
-    row = row_for(arena, book, bound, leader)
-    factor = radius(bound, arena, book, pulls, growth)
-    write_ends(bound, arena, book, means, factor, leader, row)
+    row = row_for(model, leader)
+    factor = radius(bound, arena, book)
+    write_ends(bound, book, means, factor, leader, row)
     beaten = narrow(stopping, means, scores, twins, leader)
     rival, margin = furthest(means, scores, twins, leader)
     if margin == margin and beaten > -math.inf:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ...arrays import FloatArray
 from ...ties import RIVAL
-from ..book import Arena, Book
+from ..book import Model
 from ..bounds.base import radius, write_ends
 from ..compiling import compiled
 from .base import closest
@@ -20,29 +20,20 @@ class ByPairKernel(NamedTuple):
 
 
 @closest.of(ByPairKernel)
-def _(
-    contest: ByPairKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    stopping: Any,
-    pulls: int,
-    growth: float,
-) -> tuple[int, int, float, float]:
-    factor = radius(bound, arena, book, pulls, growth)
-    leader, rival, margin = _by_pair(contest, arena, book, bound, factor)
+def _(contest: ByPairKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
+    factor = radius(model.bound, model.arena, model.book)
+    leader, rival, margin = _by_pair(contest, model, factor)
     return leader, rival, margin, factor
 
 
 @compiled
-def _by_pair(
-    contest: ByPairKernel, arena: Arena, book: Book, bound: Any, factor: float
-) -> tuple[int, int, float]:
+def _by_pair(contest: ByPairKernel, model: Model, factor: float) -> tuple[int, int, float]:
     """Leave the upper ends of the leader's contests in book.scores."""
+    arena, book, bound = model
     means, twins, scores, largest = contest.means, arena.twins, book.scores, contest.largest
     first = 0
     for j in range(len(means)):
-        write_ends(bound, arena, book, means, factor, j, j)
+        write_ends(bound, book, means, factor, j, j)
         best = -math.inf
         for k in range(len(means)):
             if twins[k] != twins[j] and not scores[k] <= best:
@@ -52,13 +43,13 @@ def _by_pair(
         largest[j] = best - means[j]
         if largest[j] < largest[first]:
             first = j
-    write_ends(bound, arena, book, means, factor, first, first)
+    write_ends(bound, book, means, factor, first, first)
     rival, margin = furthest(means, scores, twins, first)
     slack = RIVAL * (scores[rival] - means[rival])
     leader = 0
     while largest[leader] > largest[first] + slack:
         leader += 1
     if leader != first:
-        write_ends(bound, arena, book, means, factor, leader, leader)
+        write_ends(bound, book, means, factor, leader, leader)
         rival, margin = furthest(means, scores, twins, leader)
     return leader, rival, margin

@@ -1,14 +1,14 @@
 """The kernel of the pull rule of FrankWolfeSampling (explorers/frank_wolfe_sampling.py)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...designs.matrix_game import maximin as plain_maximin
 from ...ties import LEADER, PULL
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book, Model
 from ..compiling import compiled
 from ..memories import FrankWolfeMemory
 from .base import choose
@@ -24,15 +24,9 @@ class FrankWolfeKernel(NamedTuple):
 
 
 @choose.of(FrankWolfeKernel)
-def _(
-    pull: FrankWolfeKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    leader: int,
-    rival: int,
-    pulls: int,
-) -> int:
+def _(pull: FrankWolfeKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    pulls = book.clock[PULLS]
     if pull.memory.learned[0] != pulls:
         _learn(pull, arena, book, leader, pulls)
         pull.memory.learned[0] = pulls
@@ -66,22 +60,24 @@ def _step(pull: FrankWolfeKernel, arena: Arena, book: Book, leader: int, pulls: 
         return even
     values, steps, arms = alternatives(sides.columns, totals / pulls, gaps, leader, rivals)
     near = values.min() + t**-0.9 / count
-    m = 0
-    for k in range(count):
-        if values[k] < near:
-            m += 1
-    slopes, rates, d = np.zeros((m, count)), np.empty(m), len(arms)
-    m = 0
-    for j in range(count):
-        if values[j] < near:
-            for p in range(d):
-                for k in range(count):
-                    slopes[m, k] += steps[p, j] * arms[p, k]
-            for k in range(count):
-                slopes[m, k] = 0.5 * slopes[m, k] * slopes[m, k]
-            rates[m] = values[j]
-            m += 1
+    slopes, rates = _pieces(values, steps, arms, near)
     return maximin(slopes, rates)
+
+
+@compiled
+def _pieces(
+    values: FloatArray, steps: FloatArray, arms: FloatArray, near: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the slopes and rates of the rivals whose rates are below `near`."""
+    close = np.flatnonzero(values < near)
+    slopes, rates = np.zeros((len(close), len(values))), values[close]
+    for m in range(len(close)):
+        for p in range(len(arms)):
+            for k in range(len(values)):
+                slopes[m, k] += steps[p, close[m]] * arms[p, k]
+        for k in range(len(values)):
+            slopes[m, k] = 0.5 * slopes[m, k] * slopes[m, k]
+    return slopes, rates
 
 
 @compiled

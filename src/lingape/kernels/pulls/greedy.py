@@ -1,6 +1,6 @@
 """The kernel of pulls.greedy, equation (9) of Xu et al. (2018)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from ...ties import PULL
 from ..book import (
     Arena,
     Book,
+    Model,
     cholesky,
     multiply,
     on_pull,
@@ -34,12 +35,9 @@ def new_greedy(count: int) -> GreedyKernel:
 
 
 @choose.of(GreedyKernel)
-def _(
-    pull: GreedyKernel, arena: Arena, book: Book, bound: Any, leader: int, rival: int, pulls: int
-) -> int:
-    first, variances, scores = book.row_of[leader], book.variances, book.scores
-    if first < 0:
-        first = row_for(arena, book, bound, leader)
+def _(pull: GreedyKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    first, variances, scores = row_for(model, leader), book.variances, book.scores
     if book.gap_variance[first, rival] < CLOSE * variances[leader]:
         key = leader * len(scores) + rival
         if pull.pair[0] != key:
@@ -48,7 +46,7 @@ def _(
         arm = sharpest(pull.contrast, variances, scores)
     else:
         pull.pair[0] = -1
-        second = row_for(arena, book, bound, rival)
+        second = row_for(model, rival)
         arm = sharpest_between(book.cross, variances, first, second, scores)
     return arm
 
@@ -90,7 +88,7 @@ def _(pull: GreedyKernel, book: Book, arm: int, row: int, s: float) -> None:
 
 
 @on_rebuild.of(GreedyKernel)
-def _(pull: GreedyKernel, arena: Arena, book: Book) -> None:
+def _(pull: GreedyKernel, book: Book) -> None:
     pull.pair[0] = -1
 
 

@@ -1,11 +1,11 @@
 """The kernel of the pull rule of LazyTrackAndStop; designs are solved for in Python."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ...ties import PULL
-from ..book import Arena, Book
+from ..book import PULLS, Book, Model
 from ..compiling import compiled
 from ..memories import LazyMemory
 from .base import NEEDS_HELP, choose
@@ -20,10 +20,8 @@ class LazyKernel(NamedTuple):
 
 
 @choose.of(LazyKernel)
-def _(
-    pull: LazyKernel, arena: Arena, book: Book, bound: Any, leader: int, rival: int, pulls: int
-) -> int:
-    memory = pull.memory
+def _(pull: LazyKernel, model: Model, leader: int, rival: int) -> int:
+    memory, pulls = pull.memory, model.book.clock[PULLS]
     if memory.learned[0] != pulls:
         for k in range(len(memory.totals)):
             memory.totals[k] += memory.shares[k]
@@ -32,7 +30,7 @@ def _(
         memory.learned[0] = pulls
     if memory.wanted[0]:
         return NEEDS_HELP
-    return _most_missed(pull, book, pulls)
+    return _most_missed(pull, model.book, pulls)
 
 
 @compiled

@@ -1,13 +1,13 @@
 """The kernels of the pull rules of LinGame and LinGame-C (explorers/lin_game.py)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays import BoolArray, FloatArray, IntArray
 from ...ties import PULL
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book, Model
 from ..compiling import compiled
 from ..memories import GameCMemory, GameMemory
 from .base import choose
@@ -34,9 +34,9 @@ class GameCKernel(NamedTuple):
 
 
 @choose.of(GameKernel)
-def _(
-    pull: GameKernel, arena: Arena, book: Book, bound: Any, leader: int, rival: int, pulls: int
-) -> int:
+def _(pull: GameKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    pulls = book.clock[PULLS]
     if pull.memory.learned[0] != pulls:
         _learn(pull, arena, book, leader, pulls)
         pull.memory.learned[0] = pulls
@@ -44,9 +44,9 @@ def _(
 
 
 @choose.of(GameCKernel)
-def _(
-    pull: GameCKernel, arena: Arena, book: Book, bound: Any, leader: int, rival: int, pulls: int
-) -> int:
+def _(pull: GameCKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    pulls = book.clock[PULLS]
     if pull.memory.learned[0] != pulls:
         _learn_c(pull, arena, book, leader, pulls)
         pull.memory.learned[0] = pulls

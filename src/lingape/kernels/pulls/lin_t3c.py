@@ -1,11 +1,11 @@
 """The kernel of the pull rule of LinT3C (explorers/lin_t3c.py)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ...ties import LEADER, RIVAL
-from ..book import Arena, Book
+from ..book import PULLS, Arena, Book, Model
 from ..compiling import compiled
 from ..draws import normal
 from .base import choose
@@ -21,10 +21,8 @@ class LinT3CKernel(NamedTuple):
 
 
 @choose.of(LinT3CKernel)
-def _(
-    pull: LinT3CKernel, arena: Arena, book: Book, bound: Any, leader: int, rival: int, pulls: int
-) -> int:
-    return _drawn(pull, arena, book, pulls)
+def _(pull: LinT3CKernel, model: Model, leader: int, rival: int) -> int:
+    return _drawn(pull, model.arena, model.book, model.book.clock[PULLS])
 
 
 @compiled

@@ -1,11 +1,11 @@
 """The kernel of plans.OneByOne."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...arrays import FloatArray, IntArray
 from ...ties import PULL
-from ..book import Arena, Book
+from ..book import Model
 from ..compiling import compiled
 from .base import choose
 
@@ -19,15 +19,8 @@ class OneByOneKernel(NamedTuple):
 
 
 @choose.of(OneByOneKernel)
-def _(
-    pull: OneByOneKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    leader: int,
-    rival: int,
-    pulls: int,
-) -> int:
+def _(pull: OneByOneKernel, model: Model, leader: int, rival: int) -> int:
+    book = model.book
     return steepest(pull, book.cross, book.gap_variance, book.variances)
 
 

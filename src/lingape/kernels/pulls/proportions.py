@@ -7,7 +7,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...ties import PULL
-from ..book import PULLS, Arena, Book
+from ..book import PULLS, Arena, Book, Model
 from ..compiling import compiled, inlined
 from ..worlds import pay
 from .base import choose, glide
@@ -46,35 +46,24 @@ def most_behind(turns: FloatArray) -> int:
 
 
 @choose.of(ProportionsKernel)
-def _(
-    pull: ProportionsKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    leader: int,
-    rival: int,
-    pulls: int,
-) -> int:
-    write_turns(book.counts, pull.shares, pull.turns)
+def _(pull: ProportionsKernel, model: Model, leader: int, rival: int) -> int:
+    write_turns(model.book.counts, pull.shares, pull.turns)
     return most_behind(pull.turns)
 
 
 @glide.of(ProportionsKernel)
 def _(
     pull: ProportionsKernel,
-    arena: Arena,
-    book: Book,
-    contest: Any,
+    model: Model,
+    means: FloatArray,
     world: Any,
     rng: np.random.Generator,
     until: int,
-    leader: int,
-    rival: int,
-    factor: float,
+    contest: tuple[int, int, float],
 ) -> int:
     if not pull.glides:
         return 0
-    return _glide(pull, arena, book, contest.means, world, rng, until, leader, rival, factor)
+    return _glide(pull, model.arena, model.book, means, world, rng, until, contest)
 
 
 @compiled
@@ -86,9 +75,7 @@ def _glide(
     world: Any,
     rng: np.random.Generator,
     until: int,
-    leader: int,
-    rival: int,
-    factor: float,
+    contest: tuple[int, int, float],
 ) -> int:
     """A pull of arm a that pays r moves the estimate of any gap yᵀθ by at most ‖y‖ ‖x_a‖ |r - m_a|
     and shortens ‖y‖² by at most ‖y‖² ‖x_a‖², in the norms of A⁻¹ as they are now, since A only
@@ -96,11 +83,11 @@ def _glide(
     """
     counts, sums, means, shares = book.counts, book.sums, book.means, pull.shares
     reaches, turns, left = book.c, pull.turns, until - book.clock[PULLS]
-    usual = 0.0
+    factor, usual = contest[2], 0.0
     for k in range(len(counts)):
         reaches[k] = math.sqrt(book.variances[k])
         usual += shares[k] * reaches[k]
-    slack = _slack(pull, arena.twins, book, judged, leader, rival, factor)
+    slack = _slack(pull, arena.twins, book, judged, contest)
     if slack < WORTHWHILE * usual * (pull.moves * arena.noise_scale + factor * usual):
         return 0
     pulls, moved, shrunk = 0, 0.0, 0.0
@@ -124,11 +111,10 @@ def _slack(
     twins: IntArray,
     book: Book,
     means: FloatArray,
-    leader: int,
-    rival: int,
-    factor: float,
+    contest: tuple[int, int, float],
 ) -> float:
     """Return how far the closest contest is from being settled, in units of ‖y‖."""
+    leader, rival, factor = contest
     row, slack = book.row_of[leader], math.inf
     for k in range(len(means)):
         if twins[k] != twins[leader]:

@@ -1,13 +1,13 @@
 """The kernel of pulls.Tracking, equation (12) of Xu et al. (2018)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...ties import PULL
-from ..book import Arena, Book
+from ..book import Model
 from ..compiling import compiled
 from .base import NEEDS_HELP, choose
 
@@ -50,16 +50,8 @@ def with_pair(
 
 
 @choose.of(TrackingKernel)
-def _(
-    pull: TrackingKernel,
-    arena: Arena,
-    book: Book,
-    bound: Any,
-    leader: int,
-    rival: int,
-    pulls: int,
-) -> int:
-    return _furthest_behind(pull, book.counts, leader, rival)
+def _(pull: TrackingKernel, model: Model, leader: int, rival: int) -> int:
+    return _furthest_behind(pull, model.book.counts, leader, rival)
 
 
 @compiled

@@ -1,8 +1,8 @@
 """The kernel of pulls.wider."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..book import Arena, Book
+from ..book import Model
 from .base import choose
 
 
@@ -11,9 +11,8 @@ class WiderKernel(NamedTuple):
 
 
 @choose.of(WiderKernel)
-def _(
-    pull: WiderKernel, arena: Arena, book: Book, bound: Any, leader: int, rival: int, pulls: int
-) -> int:
-    if book.variances[leader] > book.variances[rival] * (1.0 + pull.slack):
+def _(pull: WiderKernel, model: Model, leader: int, rival: int) -> int:
+    variances = model.book.variances
+    if variances[leader] > variances[rival] * (1.0 + pull.slack):
         return leader
     return rival
