@@ -9,7 +9,7 @@ import pytest
 from lingape import BOUNDS, BUDGET_EXPLORERS, EXPLORERS, LinGapE, Mixture, Tracking, UGapEBudget
 from lingape.environments.instances import canonical, soare, sphere
 from lingape.kernels.book import PULLS, TICK, Model, absorb, rebuild, row_for
-from lingape.kernels.bounds.base import radius, write_ends
+from lingape.kernels.bounds.base import write_ends
 from lingape.kernels.contests.base import closest
 from lingape.kernels.pulls.base import NEEDS_HELP, choose
 from lingape.kernels.stopping.base import GO_ON, decide

@@ -1,5 +1,6 @@
-"""CONTRIBUTING.md's recipe for a command, followed to the letter on a copy of the package."""
+"""CONTRIBUTING.md's recipes, followed to the letter."""
 
+import importlib
 import json
 import os
 import re
@@ -11,9 +12,19 @@ from pathlib import Path
 import pytest
 
 import lingape
+from lingape import BOUNDS, EXPLORERS, Bound, LinGapE
+from lingape.lanes import compiled_lane
+from lingape.testing import BOUND_LAWS, EXPLORER_LAWS
 
 ROOT = Path(__file__).parent.parent
-RECIPE = (ROOT / "CONTRIBUTING.md").read_text().split("## Add a command")[1].split("\n## ")[0]
+
+
+def recipe(title):
+    """Return a section of CONTRIBUTING.md."""
+    return (ROOT / "CONTRIBUTING.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+RECIPE = recipe("Add a command")
 GENERIC = (
     "test_cli_simulations.py::test_every_command_has_json",
     "test_package.py::test_help_is_light",
@@ -57,3 +68,57 @@ def test_a_new_command_passes_the_tests_of_all_commands(python):
     tests = [ROOT / "tests" / name for name in GENERIC]
     result = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert result.returncode == 0, result.stdout
+
+
+def made_outside(title, registry, folder, monkeypatch):
+    """Write the recipe's file outside of the package, and register what it defines."""
+    text = recipe(title)
+    place = Path(re.search(r"Write `src/lingape/(.*?)`", text)[1])
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    code = code.replace("from ..", "from lingape.")
+    code = code.replace("from .", f"from lingape.{place.parent}.")
+    (folder / place.name).write_text(code)
+    monkeypatch.syspath_prepend(folder)
+    name, defined = re.search(r'Add `"(\w+)": (\w+),` to', text).groups()
+    kind = getattr(importlib.import_module(place.stem), defined)
+    monkeypatch.setitem(registry, name, kind)
+    return name, kind
+
+
+@pytest.fixture
+def outsider(tmp_path, monkeypatch):
+    return made_outside("Add an explorer", EXPLORERS, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("law", EXPLORER_LAWS)
+def test_an_explorer_without_a_kernel_obeys_the_laws(law, outsider):
+    _, kind = outsider
+    EXPLORER_LAWS[law](lambda problem, means: kind(problem))
+
+
+def test_an_explorer_without_a_kernel_says_so_once(outsider, caplog, monkeypatch):
+    name, kind = outsider
+    monkeypatch.setattr("lingape.lanes.compiled._said", set())
+    for _ in range(2):
+        assert compiled_lane(kind(lingape.canonical(3).problem())) is None
+    said = "No compiled code for less_pulled: this runs in the plain lane."
+    assert caplog.messages == [said]
+    study = lingape.Study([f"{name}(bound=mixture)"], ["canonical(3, 1.0)"], seeds=1)
+    (row,) = study.run(jobs=1).rows
+    assert row.correct
+
+
+@pytest.fixture
+def bound(tmp_path, monkeypatch):
+    return made_outside("Add a bound", BOUNDS, tmp_path, monkeypatch)[1]
+
+
+@pytest.mark.parametrize("law", BOUND_LAWS)
+def test_a_bound_without_a_kernel_obeys_the_laws(law, bound):
+    BOUND_LAWS[law](bound)
+
+
+@pytest.mark.parametrize("law", EXPLORER_LAWS)
+def test_lingape_obeys_the_laws_with_a_bound_without_a_kernel(law, bound):
+    found: Bound = bound()
+    EXPLORER_LAWS[law](lambda problem, means: LinGapE(problem, bound=found))

@@ -20,15 +20,6 @@ ROOMS = {
 }
 SAME_THING = {"main"}  # the entry point, and the group of commands that it calls
 
-# To be renamed where they are defined. Delete these lines with the renames.
-AWAITED = {
-    *("ArmFit", "Certificate", "Connection", "History", "Point", "Progress", "Row"),  # live/
-    *("Standing", "Status", "Summary", "Ticket", "Unreadable"),  # live/
-    *("Ending", "Failure", "Outcome", "Pull", "make_explorer"),  # finding/
-    *("Lane", "Opening", "Phased", "learn", "pick"),  # runs.py, explorers/, kernels/
-    *("differences", "rounded"),  # designs/ and live/events.py
-}
-
 
 def names_in(node):
     """Return the public names that a statement of a module defines: not constants."""
@@ -56,7 +47,7 @@ def test_no_public_name_is_defined_twice():
     for name, places in definitions().items():
         rooms = Counter(next((r for r in ROOMS if place.startswith(r)), "") for place in places)
         times = len(places) if name[0].isupper() else max(rooms.values())
-        if times > 1 and name not in SAME_THING | AWAITED:
+        if times > 1 and name not in SAME_THING:
             twice[name] = places
     assert twice == {}
 
@@ -72,5 +63,5 @@ def test_names_in_registries_are_identifiers_and_different():
 
 def test_a_compiled_run_is_called_a_lane():
     for path in (*SOURCE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")):
-        if path != Path(__file__) and path.name != "runs.py":  # delete the latter with its renames
+        if path != Path(__file__):
             assert not re.search(r"CompiledRun|\brace\b", path.read_text()), path

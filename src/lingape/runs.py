@@ -20,7 +20,7 @@ from .problem import Problem
 
 Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 Lane: TypeAlias = Literal["auto", "plain", "compiled"]
-Progress: TypeAlias = Callable[[Explorer, int], None]
+OnProgress: TypeAlias = Callable[[Explorer, int], None]
 
 MAX_PULLS = 10_000_000
 # A compiled call cannot be interrupted, so it is asked for about this many seconds at a time.
@@ -98,7 +98,7 @@ def run(
     seed: Seed = 0,
     max_pulls: int = MAX_PULLS,
     lane: Lane = "auto",
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     moments: Iterable[int] | None = None,
 ) -> Result:
     """Let the explorer pull until it is done or `max_pulls` are spent.
@@ -166,7 +166,7 @@ def _true_gap(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float
 class _Watch:
     """When to call progress: at given moments, or a few times a second."""
 
-    def __init__(self, progress: Progress | None, moments: Iterable[int] | None) -> None:
+    def __init__(self, progress: OnProgress | None, moments: Iterable[int] | None) -> None:
         self._progress = progress
         self._moments = None if moments is None or progress is None else deque(moments)
         self._last = time.perf_counter()
