@@ -58,7 +58,7 @@ class ContestExplorer(Conversation):
     def _update(self, arm: int, reward: float) -> None:
         estimate, (opening, contests, pull, stopping) = self.estimate, self.parts
         estimate.update(arm, reward)
-        if not opening.over(estimate):
+        if self._contest is None and not opening.over(estimate):
             return
         self._contest = contests.closest(estimate, stopping.unasked)
         if self.done:

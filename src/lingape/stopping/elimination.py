@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from ..bounds.mixture import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import near, refine
 
 MOST = 4_000  # arms, of which the kernel keeps track in pairs
 
@@ -31,12 +31,13 @@ class Eliminating:
     ) -> tuple[Contest, bool]:
         leader = contest.leader
         margins, _ = contests.margins(estimate, leader)
+        means = contests.means(estimate)
         rivals, dropped = np.flatnonzero(margins > -np.inf), self.dropped.setdefault(leader, {})
         beaten, refined = rivals[margins[rivals] <= self.problem.epsilon], False
         dropped |= {k: float(margins[k]) for k in beaten.tolist() if k not in dropped}
         if len(dropped) < len(rivals):
             margins[list(dropped)] = -np.inf
-            if refined := refine(contests, estimate, leader, margins):
+            if refined := refine(contests.bound, self.problem, estimate, leader, means, margins):
                 dropped |= {k: float(margins[k]) for k in rivals.tolist() if k not in dropped}
         if len(dropped) < len(rivals):
             return contests.closest(estimate, self.unasked) if self.sample else contest, False

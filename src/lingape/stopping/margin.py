@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..bounds.mixture import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import near, refine
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Margin:
         """Return the closest contest by refined widths if these settle it, or `contest`."""
         if not near(contests.bound) or not estimate.fresh:
             return contest
-        leaders, found = contests.leaders(estimate, contest), None
+        leaders, means, found = contests.leaders(estimate, contest), contests.means(estimate), None
         for leader in leaders:
             margins, _ = contests.margins(estimate, leader)
             margins[leaders] = -np.inf
-            if not refine(contests, estimate, leader, margins):
+            if not refine(contests.bound, self.problem, estimate, leader, means, margins):
                 return contest
             rival = int(margins.argmax())
             if found is None or margins[rival] > found.margin:
