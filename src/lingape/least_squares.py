@@ -33,7 +33,7 @@ SPANNING = 1e-5
 PIVOT = 1e-11
 # An update that divides by more than this cancels too many digits of the inverse: rebuild.
 STEEP = 1e4
-# So many updates, and one more for each dimension, take longer than a rebuild.
+# This many updates, and one more for each dimension, take longer than a rebuild.
 MANY = 8
 # Copies have these in common.
 SHARED = ("features", "twins")
@@ -55,7 +55,7 @@ class LeastSquares:
     twins: for each arm the first one with exactly its features, whose mean is the same to this
         estimate; found here unless given.
 
-    pullable: the arms that can be pulled, or None for all. Set by who knows.
+    pullable: the arms that can be pulled, or None for all. Set by the explorer.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class LeastSquares:
         self.growth = 0.0  # log det A now minus then
         self.spectrum: FloatArray = np.zeros(rank)  # of V = A - λI then, for sensitivities
         self.rebuild_at = 0
-        self._leader = -1  # whose contrasts are kept, if anyone's
+        self._leader = -1  # the arm whose contrasts are kept, or -1
         self._gap_variance: FloatArray = np.zeros(0)
         self._gap_sensitivity: FloatArray = np.zeros(0)
         self._ratios: tuple[FloatArray, FloatArray] | None = None
@@ -326,7 +326,7 @@ class LeastSquares:
             )
         self.load(counts.astype(np.int64), sums)
         caches = state.get("caches")
-        # Without caches nobody had looked yet whether the arms pulled so far span.
+        # Without caches it was not known yet whether the arms pulled so far span.
         if self._spans() if caches is None else not self.ready:
             raise InvalidState(f"The saved caches do not go with the saved counts. {_WAY_OUT}")
         if caches is None:

@@ -1,4 +1,4 @@
-"""Introduce an explorer to a simulated world, and see what comes of it."""
+"""Run an explorer in a simulated world."""
 
 import time
 from collections import deque
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     arm: int  # the answer, or the best guess at the limit
     pulls: int
@@ -104,10 +104,10 @@ def run(
     """Let the explorer pull until it is done or `max_pulls` are spent.
 
     seed: of the noise; the same seed gives the same run, in either lane.
-    A run may be continued by another call. Caches are then rebuilt once more, which moves the
-    bound by a hair, so that a run in compiled pieces may differ from the run in one.
+    A run may be continued by another call. Caches are then rebuilt once more, which changes the
+    bound slightly, so that a run in compiled pieces may differ from the run in one.
 
-    lane: "compiled" simulates in compiled code, a thousand times faster; "auto" does so where
+    lane: "compiled" simulates in compiled code, hundreds of times faster; "auto" does so where
         explorer and environment have such a lane and numba is installed; "plain" asks and tells.
     progress: called with the explorer and the pulls so far, a few times a second and at the end.
     moments: numbers of pulls, rising, at which to call it instead. It changes no pull.
@@ -191,7 +191,7 @@ class _Watch:
 
 
 def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> None:
-    """Raise unless the explorer can be played in this world, for so many pulls."""
+    """Raise unless the explorer can run in this world, for this many pulls."""
     if not hasattr(explorer, "problem") or not hasattr(explorer, "ask"):
         raise InvalidArgument(f"An explorer such as LinGapE(problem) is needed; got {explorer!r}.")
     if not hasattr(environment, "means") or not hasattr(environment, "pull"):

@@ -63,7 +63,7 @@ class JedraProutiere(AdaptiveBound):
         return LeastSquares(features, sensitivities=True, twins=problem.twins)
 
     def factor(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return 1 + uc/g, where V ⪰ gI, from what is at hand: 1 + u as soon as g = c will do.
+        """Return 1 + uc/g, where V ⪰ gI, from what is at hand: 1 + u as soon as g = c is enough.
 
         The smallest eigenvalue of V is at least the least count among the spanning arms, which
         are the unit vectors here, and at least the inverse of V⁻¹'s trace.

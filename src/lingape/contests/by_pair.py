@@ -35,7 +35,7 @@ class ByPair:
         worst = margins[chosen].max(axis=1)
         b = chosen[first_max(worst, RIVAL * float(widths.max()))]
         closest = int(margins[b].argmax())
-        margin = float(worst.max())  # B_cb, or by a hair more
+        margin = float(worst.max())  # B_cb, or slightly more
         if margin == -np.inf:  # all others are the same arm as b
             return Contest(b, next(k for k in range(len(margins)) if k not in chosen), 0.0)
         return Contest(b, first_max(margins[b], RIVAL * float(widths[b, closest])), margin)

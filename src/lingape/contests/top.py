@@ -27,7 +27,7 @@ class Top:
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
         leaders = self._leaders(estimate)
         found = Contest(leaders[-1], leaders[-1], -np.inf)
-        largest = -np.inf  # B(t), by a hair more than the margin of the pair found first
+        largest = -np.inf  # B(t), slightly more than the margin of the pair found first
         for leader in leaders:
             margins, _ = self.margins(estimate, leader)
             margins[leaders] = -np.inf

@@ -185,7 +185,7 @@ def drawn(seed: int, first: int, pulls: int, shares: FloatArray) -> IntArray:
     counts: IntArray = np.zeros(len(shares), dtype=np.int64)
     for start in range(first, first + pulls, SOME):
         times = np.arange(start, min(start + SOME, first + pulls), dtype=np.uint64)
-        numbers = uniform(seed, cast(Any, times), 0)  # plain arithmetic, so that arrays will do
+        numbers = uniform(seed, cast(Any, times), 0)  # plain arithmetic, so that arrays work too
         places = np.searchsorted(edges, numbers, side="right")
         counts[used] += np.bincount(places, minlength=len(used))
     return counts

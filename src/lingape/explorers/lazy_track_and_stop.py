@@ -1,6 +1,6 @@
 """Lazy Track-and-Stop: pull in the proportions that would be best if the estimate were the truth.
 
-Jedra and Proutiere (NeurIPS 2020). Were θ known, the best proportions of pulls would solve the
+Jedra and Proutiere (NeurIPS 2020). If θ were known, the best proportions of pulls would solve the
 design problem behind the lower bound, min_w max_k ‖x_i - x_k‖²/Δ_k² over rivals k of the best arm
 i. Here they are solved for θ̂, lazily: only when the number of pulls is a power of 2, log2(t) times
 in a run of t pulls. Arms follow the sum of all proportions so far, so that their shares tend to
@@ -52,12 +52,12 @@ STEPS = 1_000  # of the design's solver; 10 to 250 are usual
 
 
 class LazyTrackAndStop(SamplingExplorer):
-    """Track the best proportions for the estimate, solved for anew at each power of 2.
+    """Track the best proportions for the estimate, solved again at each power of 2.
 
     bound: decides when to stop; JedraProutiere() is the paper's.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "spanning" pulls a spanning set first, as the paper does; "each" every arm.
-    elimination: as for LinGapE; proportions do not heed it, so that "sample" is the same as
+    elimination: as for LinGapE; proportions ignore it, so that "sample" is the same as
         "stop".
     """
 
@@ -77,7 +77,7 @@ class LazyTrackAndStop(SamplingExplorer):
 
 
 class LazyTracking(Learner):
-    """Track the best proportions for the estimate, solved for anew at each power of 2."""
+    """Track the best proportions for the estimate, solved again at each power of 2."""
 
     all_rows: ClassVar[bool] = True
 

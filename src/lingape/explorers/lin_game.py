@@ -149,7 +149,7 @@ class GameC(Learner):
         learned, gap, seen, by_arm, gains, totals, pulled = self.memory
         if seen.any():
             for arm in np.flatnonzero(estimate.counts > seen):
-                # Whoever told of this arm, it was for the answer that missed it most.
+                # A pull of this arm counts for the answer that missed it most.
                 answer = first_max((totals - pulled)[:, arm], PULL * estimate.pulls)
                 pulled[answer, arm] += estimate.counts[arm] - seen[arm]
         seen[:] = estimate.counts

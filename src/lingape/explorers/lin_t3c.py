@@ -43,7 +43,7 @@ class LinT3C(SamplingExplorer):
     bound: decides when to stop.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "each" pulls every arm once first; "spanning" only as many as there are dimensions.
-    elimination: as for LinGapE; draws do not heed it, so that "sample" is the same as "stop".
+    elimination: as for LinGapE; draws ignore it, so that "sample" is the same as "stop".
     seed: of the draws.
     """
 
@@ -68,7 +68,7 @@ class LinT3C(SamplingExplorer):
 
 @dataclass(frozen=True, eq=False)
 class TopTwo:
-    """Pull greedily for a drawn leader and its challenger, whoever leads the closest contest."""
+    """Pull greedily for a drawn leader and its challenger, whichever arm leads the closest contest."""
 
     problem: Problem
     seed: int

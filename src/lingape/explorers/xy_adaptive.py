@@ -31,7 +31,7 @@ class XYAdaptive(PhasedExplorer):
 
     alpha: how much shorter the longest difference gets in a phase.
     monotone: whether an arm once discarded stays out. As published (False) it may come back, and
-        does: a phase about few arms learns little of the others. It may even go round in circles
+        does: a phase about few arms learns little of the others. It may even cycle
         without end, so that this is for reproducing published figures.
     bound: as for XYStatic; with corrected constants phase j gets 6/(π²j²) of δ.
     design: as for XYStatic.

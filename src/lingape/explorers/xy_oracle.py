@@ -1,4 +1,4 @@
-"""XY-oracle: the allocation of one who knows θ. A yardstick, not an algorithm.
+"""XY-oracle: the allocation for a known θ. A yardstick, not an algorithm.
 
 Soare, Lazaric and Munos (NIPS 2014); (18) of Xu et al. (2018). It pulls what tells the best arm
 from every other fastest, and with `test="true"` stops as soon as the intervals are shorter than

@@ -47,7 +47,7 @@ class XYStatic(PlannedExplorer):
 
 def _static(problem: Problem) -> FloatArray:
     """Return the shares of the design, without those too small to matter."""
-    if len(np.unique(problem.twins)) == 1:  # all arms are the same arm: any pull will do
+    if len(np.unique(problem.twins)) == 1:  # all arms are the same arm: any pull works
         return np.full(len(problem), 1.0 / len(problem))
     x = problem.orthonormal
     return trimmed(even_xy(x, differences(x)).proportions)

@@ -22,7 +22,7 @@ from ..problem import Problem
 from ..ties import LEADER, first_max
 from .budget import BudgetExplorer
 
-# Proportions this close to optimal will do: they become whole pulls anyway.
+# Proportions this close to optimal are good enough: they become whole pulls anyway.
 TOLERANCE = 0.01
 
 

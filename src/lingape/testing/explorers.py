@@ -293,7 +293,7 @@ def _bounded(instance: object) -> bool:
 def odd_problems_are_answered(build: BuildExplorer) -> None:
     """Features that do not span, duplicates, d = 1, tiny and huge scales: a right answer.
 
-    With tiny features, which a ridge of 1 swamps, no answer will do as well. Duplicates are a tie
+    With tiny features, which a ridge of 1 swamps, no answer is accepted too. Duplicates are a tie
     to explorers that ignore features, so these may accept any arm close to the best.
     """
     plain = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
