@@ -68,7 +68,7 @@ class LinT3C(SamplingExplorer):
 
 @dataclass(frozen=True, eq=False)
 class TopTwo:
-    """Pull greedily for a drawn leader and its challenger, whichever arm leads the closest contest."""
+    """Pull greedily for a drawn leader and its challenger, whichever arm leads."""
 
     problem: Problem
     seed: int

@@ -121,7 +121,7 @@ def compiled_lane_plays_the_same(build: BuildBudgetExplorer) -> None:
 
 
 def spends_exactly_its_budget(build: BuildBudgetExplorer) -> None:
-    """It is done when the budget is spent, not before and not after, also with rewards that were not asked for."""
+    """It is done when the budget is spent, no sooner and no later."""
     problem, means = _generic()
     for budget in (100, 101, 102, 107):
         explorer, tape = build(problem, budget), Tape(means)
