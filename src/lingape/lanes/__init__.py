@@ -22,6 +22,10 @@ class CompiledLane(Protocol):
     @property
     def pulls(self) -> int: ...
 
+    def prepare(self, world: Any) -> None:
+        """Compile what it takes, without a pull."""
+        ...
+
     def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
         ...

@@ -4,6 +4,7 @@ import copy
 import logging
 from typing import Any, NamedTuple, Self
 
+import numba
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
@@ -122,6 +123,13 @@ class ContestLane:
             if status == loop.PAUSED:
                 return
             self._look(status)
+
+    def prepare(self, world: Any) -> None:
+        """Compile the loop for these parts, or load it, without a pull."""
+        bound, contest, pull, stopping = self._kernels
+        model, rng = Model(self._arena, self._book, bound), np.random.default_rng(0)
+        arguments = (model, contest, pull, stopping, world, rng, 0)
+        loop.advance.compile(tuple(map(numba.typeof, arguments)))  # type: ignore[attr-defined]
 
     def _look(self, status: int) -> None:
         """See to what the compiled loop has stopped for."""

@@ -32,6 +32,9 @@ class PhaseLane:
     def pulls(self) -> int:
         return int(self.explorer.counts.sum())
 
+    def prepare(self, world: Any) -> None:
+        """Compile nothing: what phases need is small, and the same for all of them."""
+
     def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
         while not self.settled and self.pulls < until:

@@ -6,7 +6,7 @@ import re
 import signal
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
@@ -22,6 +22,7 @@ from ..checks import checked_whole
 from ..environments import ENVIRONMENTS, Environment, Instance
 from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
+from ..lanes import compiled_lane
 from ..problem import Problem
 from ..provenance import provenance
 from ..runs import MAX_PULLS, checked_limit, run
@@ -132,6 +133,8 @@ class Study:
         rows = {task: found[task] for task in wanted if task in found}
         tasks = [task for task in wanted if task not in rows]
         clock = Clock(len(self), list(rows.values()), tasks, workers)
+        if workers > 1:
+            self._compile(tasks)
         try:
             for row in _side_by_side([partial(self.play, *task) for task in tasks], jobs):
                 rows[row.key] = row
@@ -143,6 +146,20 @@ class Study:
             if log is not None:
                 log.close()
         return Results(self, [rows[task] for task in self._in_order()])
+
+    def _compile(self, tasks: list[tuple[str, str, int]]) -> None:
+        """Compile for each explorer, so that workers find the code on disk.
+
+        Compiling takes much memory, which numba keeps, and joblib restarts workers that grow.
+        """
+        for explorer, instance in {task[0]: task[1] for task in reversed(tasks)}.items():
+            where = self.instances[instance]
+            kernel = getattr(self.environment(where), "kernel", None)
+            # What is wrong with an explorer is for its run to say.
+            with suppress(LingapeError):
+                made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
+                if kernel is not None and (lane := compiled_lane(made)) is not None:
+                    lane.prepare(kernel())
 
     def read(self, path: str | Path) -> "Results":
         """Return the rows that are in a file so far."""
