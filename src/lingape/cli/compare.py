@@ -127,15 +127,12 @@ def conduct(
 
         results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     if json:
-        click.echo(
-            jsonlib.dumps(
-                {
-                    "header": study.header(),
-                    "summary": [asdict(cell) for cell in results.summary()],
-                    "rows": [asdict(row) for row in results.rows],
-                }
-            )
-        )
+        data = {
+            "header": study.header(),
+            "summary": [asdict(cell) for cell in results.summary()],
+            "rows": [asdict(row) for row in results.rows],
+        }
+        click.echo(jsonlib.dumps(data))
     else:
         say(results.table())
         if out is not None:

@@ -161,16 +161,12 @@ def intervals(explorer: Explorer) -> "Figure":
     kind = "true" if truth else "estimated"
     note = _rest(float((gaps + widths)[left_out].max()), len(left_out)) if len(left_out) else ""
     axes.set_xlabel(f"{kind} mean minus that of {plain(short(problem.name(leader)))}{note}")
+    interval = f"{100 * (1 - problem.delta):g} % interval"
     style.put_legend(
         figure,
         [
             line_key("leader", color=COLOURS[1], linestyle="none", marker="*", markersize=9),
-            line_key(
-                f"{100 * (1 - problem.delta):g} % interval",
-                color=COLOURS[0],
-                marker="o",
-                markersize=4,
-            ),
+            line_key(interval, color=COLOURS[0], marker="o", markersize=4),
             line_key(f"ε = {problem.epsilon:g}", color="black", linestyle="--"),
         ],
     )

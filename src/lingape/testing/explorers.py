@@ -4,7 +4,7 @@ import copy
 import json
 import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -29,19 +29,12 @@ class Tape:
     """Rewards written down in advance: the n-th pull of an arm pays the same in every run."""
 
     def __init__(self, means: FloatArray, *, scale: float = 1.0, seed: int = 0) -> None:
-        self._streams: list[Iterator[float]] = [
-            _normals(float(mean), scale, (seed, k)) for k, mean in enumerate(means)
-        ]
+        self._means, self._scale = means, scale
+        self._streams = [np.random.default_rng((seed, k)) for k in range(len(means))]
 
     def pay(self, arm: int) -> float:
         """Return the next reward of `arm`."""
-        return next(self._streams[arm])
-
-
-def _normals(mean: float, scale: float, seed: tuple[int, int]) -> Iterator[float]:
-    rng = np.random.default_rng(seed)
-    while True:
-        yield mean + scale * rng.standard_normal()
+        return float(self._means[arm] + self._scale * self._streams[arm].standard_normal())
 
 
 def pulls_of(explorer: Explorer, tape: Tape, rounds: int = ROUNDS) -> list[int]:
