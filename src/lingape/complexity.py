@@ -160,8 +160,10 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
     time = characteristic_time(problem, theta)
     mixes = _mixes(problem)
     h = _lingape(problem, delta, mixes)
-    rivals = [k for k in range(len(problem)) if problem.twins[k] != problem.twins[best]]
-    ratios = [_mix(mixes, best, k).rho / delta[k] ** 2 for k in rivals]
+    ratios = [
+        mixes[min(best, k), max(best, k)].rho / delta[k] ** 2
+        for k in _rivals(problem, best).tolist()
+    ]
     return Complexity(
         best=best,
         gaps=delta,
@@ -243,10 +245,6 @@ def _mixes(problem: Problem) -> dict[tuple[int, int], Mix]:
         for i in range(j)
         if problem.twins[i] != problem.twins[j]
     }
-
-
-def _mix(mixes: dict[tuple[int, int], Mix], i: int, j: int) -> Mix:
-    return mixes[min(i, j), max(i, j)]
 
 
 def _lingape(problem: Problem, delta: FloatArray, mixes: dict[tuple[int, int], Mix]) -> float:

@@ -22,6 +22,8 @@ Messages say the rule, the value that broke it, and the way out.
 """
 
 import json
+from importlib import import_module
+from typing import Any
 
 
 class LingapeError(Exception):
@@ -90,6 +92,16 @@ class MissingData(LingapeError, RuntimeError):
 
 class MissingExtra(LingapeError, ImportError):
     """An optional dependency is needed for this and is not installed."""
+
+
+def imported(package: str, who: str, *, extra: str) -> Any:
+    """Return an optional package, or raise MissingExtra; `who` needs it."""
+    try:
+        return import_module(package)
+    except ImportError as reason:
+        raise MissingExtra(
+            f"{who} {package}, which is not installed: pip install 'lingape[{extra}]'."
+        ) from reason
 
 
 def in_words(reason: BaseException) -> str:

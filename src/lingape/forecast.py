@@ -86,8 +86,10 @@ def from_gap(problem: Problem, *, gap: float, draws: int, seed: int = 0) -> list
         if len(found) == draws:
             break
         theta: FloatArray = rng.standard_normal((problem.arms.shape[1],))
-        least = _lead(problem, theta)
-        if least > 1e-12 * float(np.abs(problem.arms @ theta).max()):
+        means = problem.arms @ theta
+        best = int(means.argmax())
+        least = float(means[best] - means[problem.twins != problem.twins[best]].max())
+        if least > 1e-12 * float(np.abs(means).max()):
             found.append(_drawn(problem, theta * (size / least), len(found)))
     if len(found) < draws:
         raise InvalidArgument(
@@ -118,13 +120,6 @@ def forecast(
 
 def _drawn(problem: Problem, theta: FloatArray, number: int) -> Instance:
     return Instance(f"draw {number}", np.array(problem.arms), theta)
-
-
-def _lead(problem: Problem, theta: FloatArray) -> float:
-    means = problem.arms @ theta
-    best = int(means.argmax())
-    others = problem.twins != problem.twins[best]
-    return float(means[best] - means[others].max())
 
 
 def _positive(name: str, value: float) -> float:

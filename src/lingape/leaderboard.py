@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import specs
+from . import plots, specs
 from .environments import Instance, soare
 from .errors import LingapeError
 from .explorers import BUDGET_EXPLORERS, EXPLORERS
-from .markdown import markdown_table
+from .markdown import markdown_list, markdown_table
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run
@@ -77,7 +77,7 @@ class BoardOptions:
     jobs: int = -1
     quick: bool = False
     data: tuple[Instance, ...] = ()
-    tell: Callable[[str], None] | None = None
+    tell: Callable[[str], None] = lambda text: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,49 +127,33 @@ class Board:
     def markdown(self, command: str) -> str:
         """Return the page."""
         o = self.options
-        lines = [
+        blocks = [
             "# Leaderboard",
-            "",
             f"Every explorer on the same instances with the same noise: {o.seeds} runs each, "
             f"δ = 0.05, ε = 0, limit {o.max_pulls:,} pulls. An explorer has its default settings, "
             "and the stopping bound `Mixture` where it has none of its own, so that these "
             "compete only on what they pull; variants are named. `xy_oracle` is told θ and "
             "`stylised` has no proof: they do not compete.",
-            "",
             "![Samples until settled](leaderboard.png)",
-            "",
             "## Fixed confidence",
-            "",
         ]
         for instance in self._instances():
-            lines += [f"### {instance}", "", self._table(instance), ""]
-        lines += [
+            blocks += [f"### {instance}", self._table(instance)]
+        blocks += [
             "## Tied arms",
-            "",
             "Two arms are equally good: a run that settles claims a difference that does not "
             f"exist, which may happen in 5 % of runs. Limit {o.max_pulls // 10:,} pulls.",
-            "",
             self._tied_table(),
-            "",
             "## Fixed budget",
-            "",
             "Errors when the budget is spent.",
-            "",
             self._budget_table(),
-            "",
             "## Speed",
-            "",
             "On soare(5, 0.1) with a δ too small to settle, in one process, including set-up.",
-            "",
             self._speed_table(),
-            "",
             *self._reading(),
-        ]
-        lines += [
-            "",
             f"(`{command}`, {stamp()}; the same as CSV in [leaderboard.csv](leaderboard.csv))",
         ]
-        return "\n".join(lines) + "\n"
+        return "\n\n".join(blocks) + "\n"
 
     def _table(self, instance: str) -> str:
         cells = [cell for cell in self.confident if cell.instance == instance]
@@ -203,22 +187,17 @@ class Board:
 
     def _reading(self) -> list[str]:
         lost, better = self.lost(), self.everywhere_better()
-        lines = ["## Reading", ""]
+        blocks = ["## Reading"]
         if lost:
-            lines += ["LinGapE with Mixture loses, by more than two standard errors, here:", ""]
-            lines += [f"- {sentence}" for sentence in lost]
+            blocks.append("LinGapE with Mixture loses, by more than two standard errors, here:")
+            blocks.append(markdown_list(lost))
         else:
-            lines.append("No explorer with a proof needs clearly fewer samples than LinGapE.")
-        names = ", ".join(better) or "none"
-        lines += ["", f"Better on average on every instance: {names}."]
-        if self.refused:
-            lines += ["", "Not run:", "", *(f"- {sentence}" for sentence in self.refused)]
-        return lines
+            blocks.append("No explorer with a proof needs clearly fewer samples than LinGapE.")
+        blocks.append(f"Better on average on every instance: {', '.join(better) or 'none'}.")
+        return blocks + (["Not run:", markdown_list(self.refused)] if self.refused else [])
 
     def draw(self) -> "Figure":
         """Draw the samples until settled, as multiples of LinGapE's."""
-        from . import plots
-
         return plots.relative(
             {(c.explorer, c.instance): (c.mean, bool(c.unfinished)) for c in self.confident},
             to=CHAMPION,
@@ -226,8 +205,6 @@ class Board:
 
     def write(self, folder: Path, command: str) -> list[Path]:
         """Write the page, the rows and the figure into a folder; return the files."""
-        from . import plots
-
         folder.mkdir(exist_ok=True)
         page, table = folder / "leaderboard.md", folder / "leaderboard.csv"
         page.write_text(self.markdown(command), encoding="utf-8")
@@ -253,28 +230,19 @@ class Board:
 
 def compare_all(options: BoardOptions) -> Board:
     """Run the comparison."""
-    entries = [*EXPLORERS, *VARIANTS]
-    confident, refused = _judged(
-        entries, [*(QUICK if options.quick else HARD)], options, limit=options.max_pulls
-    )
-    if options.data:
-        more = _judged(
-            entries, options.data, options, limit=options.max_pulls, world="signed", seeds=10
-        )
-        confident, refused = confident + more[0], refused + more[1]
+    entries, limit = [*EXPLORERS, *VARIANTS], options.max_pulls
+    confident, refused = _judged(entries, QUICK if options.quick else HARD, options, limit=limit)
+    more = _judged(entries, options.data, options, limit=limit, world="signed", seeds=10)
+    told_nothing = [name for name in entries if "oracle" not in name]
     ties = TIED[:1] if options.quick else TIED
-    tied, _ = _judged(
-        [name for name in entries if "oracle" not in name],
-        ties,
-        options,
-        limit=options.max_pulls // 10,
-    )
+    tied, _ = _judged(told_nothing, ties, options, limit=limit // 10)
     budget: list[tuple[int, Cell]] = []
     for instance, pulls in BUDGETS[:1] if options.quick else BUDGETS:
         names = [f"{name}(budget={pulls})" for name in BUDGET_EXPLORERS]
         cells, _ = _judged(names, [instance], options, limit=pulls, seeds=10 * options.seeds)
         budget += [(pulls, cell) for cell in cells]
-    return Board(options, confident, tied, budget, _speeds(entries, options), refused)
+    speeds = _speeds(entries, options)
+    return Board(options, confident + more[0], tied, budget, speeds, refused + more[1])
 
 
 def _speeds(entries: Iterable[str], options: BoardOptions) -> dict[str, float]:
@@ -315,8 +283,7 @@ def _judged(
         study = Study(able, [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world)
 
         def progress(pace: Pace, name: str = instance.name) -> None:
-            if options.tell is not None:
-                options.tell(f"{name}: {pace}")
+            options.tell(f"{name}: {pace}")
 
         found += study.run(jobs=options.jobs, progress=progress).summary()
     return found, refused

@@ -1,6 +1,11 @@
-"""Tables in Markdown, which also line up in a terminal."""
+"""Lists and tables in Markdown, which also line up in a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+
+def markdown_list(items: Iterable[str]) -> str:
+    """Return a list with a dash before each item."""
+    return "\n".join(f"- {item}" for item in items)
 
 
 def markdown_table(rows: Sequence[Sequence[str]], align: str = "l") -> str:

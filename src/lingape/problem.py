@@ -6,7 +6,7 @@ All checks of user input happen here, so that the rest of the code may assume go
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -108,8 +108,8 @@ class Problem:
         )
 
     def _settings(self) -> tuple[Any, ...]:
-        numbers = (self.noise_scale, self.norm_bound, self.epsilon, self.delta)
-        return (*numbers, self.names, self.pullable, self.answers)
+        """Return everything but the arms."""
+        return tuple(getattr(self, part.name) for part in fields(self)[1:])
 
     @classmethod
     def transductive(
@@ -257,16 +257,9 @@ class Problem:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as JSON-able data; `Problem(**data)` gives it back."""
-        return {
-            "arms": self.arms.tolist(),
-            "noise_scale": self.noise_scale,
-            "norm_bound": self.norm_bound,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "names": None if self.names is None else list(self.names),
-            "pullable": None if self.pullable is None else list(self.pullable),
-            "answers": None if self.answers is None else list(self.answers),
-        }
+        values = {part.name: getattr(self, part.name) for part in fields(self)[1:]}
+        lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
+        return {"arms": self.arms.tolist()} | values | lists
 
     def replace(self, **changes: Any) -> "Problem":
         """Return this problem with some arguments changed.

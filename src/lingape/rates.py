@@ -19,12 +19,12 @@ def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tupl
     if not 0 < confidence < 1:
         raise InvalidArgument(f"confidence must lie strictly between 0 and 1; got {confidence!r}.")
     tail = (1 - confidence) / 2
-    low = 0.0 if errors == 0 else _root(lambda p: 1 - _at_most(errors - 1, runs, p), tail)
-    high = 1.0 if errors == runs else _root(lambda p: -_at_most(errors, runs, p), -tail)
+    low = 0.0 if errors == 0 else _root(lambda p: 1 - at_most(errors - 1, runs, p), tail)
+    high = 1.0 if errors == runs else _root(lambda p: -at_most(errors, runs, p), -tail)
     return low, high
 
 
-def _at_most(errors: int, runs: int, p: float) -> float:
+def at_most(errors: int, runs: int, p: float) -> float:
     """Return the probability of at most this many errors."""
     a, b = math.log(p), math.log1p(-p)
     whole = math.lgamma(runs + 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidProblem, MissingExtra, in_words
+from .errors import InvalidProblem, imported, in_words
 
 # Headings of a column that holds names, even if these are numbers.
 NAMING = ("name", "names", "id", "arm", "item", "option", "label")
@@ -66,12 +66,7 @@ def _from_csv(path: str | Path) -> tuple[list[str], list[list[Any]], int]:
 
 
 def _from_parquet(path: str | Path) -> tuple[list[str], list[list[Any]]]:
-    try:
-        import polars
-    except ImportError as reason:
-        raise MissingExtra(
-            "Parquet files need polars, which is not installed: pip install 'lingape[tables]'."
-        ) from reason
+    polars = imported("polars", "Parquet files need", extra="tables")
     try:
         table = polars.read_parquet(path)
         return list(table.columns), [list(row) for row in table.iter_rows()]

@@ -11,7 +11,7 @@ from .showing import live_line, say, simulating
 from .stopping import interruptible
 
 if TYPE_CHECKING:
-    from ..study import Results, Study
+    from ..study import Study
 
 
 def study_options(command: Any) -> Any:
@@ -123,33 +123,24 @@ def conduct(
         def progress(pace: Any) -> None:
             nonlocal done
             done = pace.done
-            if show is not None:
-                show(str(pace))
+            show(str(pace))
 
         results = study.run(jobs=jobs, path=out, resume=resume, progress=progress)
     if json:
-        click.echo(
-            jsonlib.dumps(
-                {
-                    "header": study.header(),
-                    "summary": [asdict(cell) for cell in results.summary()],
-                    "rows": [asdict(row) for row in results.rows],
-                }
-            )
-        )
+        data = {
+            "header": study.header(),
+            "summary": [asdict(cell) for cell in results.summary()],
+            "rows": [asdict(row) for row in results.rows],
+        }
+        click.echo(jsonlib.dumps(data))
     else:
         say(results.table())
         if out is not None:
             say(f"\nRows: {out}")
     if plot is not None:
-        draw(results, plot, quiet=json)
+        from .. import plots
 
-
-def draw(results: "Results", path: str, *, quiet: bool) -> None:
-    """Draw the stopping times."""
-    from .. import plots
-
-    figure = plots.stopping_times(results.rows, lower_bounds=results.lower_bounds)
-    for written in plots.save(figure, path):
-        if not quiet:
-            say(f"Plot: {written}")
+        figure = plots.stopping_times(results.rows, lower_bounds=results.lower_bounds)
+        for written in plots.save(figure, plot):
+            if not json:
+                say(f"Plot: {written}")

@@ -39,12 +39,11 @@ def complexity(
 
     names, features = read_arms(arms)
     vector = numbers(theta, "--theta")
-    length = math.hypot(*vector)
     problem = Problem(
         features,
         names=names,
         noise_scale=noise_scale,
-        norm_bound=length or None if norm_bound is None else norm_bound,
+        norm_bound=(math.hypot(*vector) or None) if norm_bound is None else norm_bound,
         epsilon=epsilon,
         delta=delta,
     )

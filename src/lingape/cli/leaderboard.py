@@ -58,5 +58,5 @@ def leaderboard(
     if json:
         click.echo(jsonlib.dumps(board.to_dict() | {"files": [str(f) for f in files]}, indent=1))
         return
-    say("\n".join(board.markdown(command).split("## Reading")[1].strip().splitlines()))
+    say(board.markdown(command).split("## Reading")[1].strip())
     say(f"Page: {files[0]}")

@@ -87,7 +87,7 @@ def plan(
             instances,
             max_pulls=max_pulls,
             jobs=jobs,
-            progress=None if show is None else lambda pace: show(str(pace)),
+            progress=lambda pace: show(str(pace)),
         )
     files = _draw(found.samples(), plot or Path(arms).stem + ".plan", assumed)
     if json:

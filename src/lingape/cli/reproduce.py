@@ -55,11 +55,16 @@ def reproduce(
     Writes the figure (PNG and SVG), every run (CSV) and a page (Markdown) with our numbers beside
     the paper's and whether its claims hold.
     """
+    from ..datasets.r6a import write_synthetic_r6a
     from ..paper import EXPERIMENTS, PageOptions
 
     if r6a and synthetic:
         raise click.UsageError("Use --r6a or --synthetic, not both.")
-    logs = (_made_up(Path(out)),) if synthetic else tuple(map(Path, r6a))
+    logs = tuple(map(Path, r6a))
+    if synthetic:
+        Path(out).mkdir(exist_ok=True)
+        logs = (Path(out, "synthetic-r6a.gz"),)
+        write_synthetic_r6a(logs[0], lines=100_000, seed=0)
     pages: list[dict[str, Any]] = []
     given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
     given += "".join(f" --r6a {Path(log).name}" for log in r6a)
@@ -92,13 +97,3 @@ def reproduce(
                 say(f"Page: {files[0]}")
     if json:
         click.echo(jsonlib.dumps(pages, indent=2))
-
-
-def _made_up(folder: Path) -> Path:
-    """Write a log in R6A's format, with made-up visits."""
-    from ..datasets.r6a import write_synthetic_r6a
-
-    folder.mkdir(exist_ok=True)
-    path = folder / "synthetic-r6a.gz"
-    write_synthetic_r6a(path, lines=100_000, seed=0)
-    return path

@@ -59,14 +59,14 @@ def simulating() -> Iterator[None]:
 
 
 @contextmanager
-def live_line(start: str, *, quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
+def live_line(start: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows its text in place of the last, on standard error.
 
     If that is not a terminal, or rich is not installed, text is printed at most every ten seconds.
-    Yields None if quiet.
+    If quiet, nothing is shown.
     """
     if quiet:
-        yield None
+        yield lambda text: None
         return
     try:
         from rich.console import Console

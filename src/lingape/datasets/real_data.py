@@ -159,13 +159,8 @@ def fit(
     basis = _wide_directions(features)
     # Digits after the ninth are rounding errors, which differ between machines.
     theta: FloatArray = (basis @ (basis.T @ np.linalg.solve(gram, moment))).round(9)
-    return RealData(
-        name,
-        features,
-        theta,
-        rows or Rows(used, used),
-        levels or default_levels(features @ theta),
-    )
+    levels = levels or default_levels(features @ theta)
+    return RealData(name, features, theta, rows or Rows(used, used), levels)
 
 
 def _wide_directions(features: FloatArray) -> FloatArray:

@@ -52,13 +52,10 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
 
     Arm 1 is best and arm d+1 barely worse; pulling arm 2 tells them apart fastest.
     """
-    _at_least("d", d, 2)
+    _check(d=(d, 2))
     angle = _finite("angle", angle)
-    nearly = np.zeros(d)
-    nearly[:2] = math.cos(angle), math.sin(angle)
-    theta = np.zeros(d)
-    theta[0] = 2.0
-    return Instance(f"soare({d}, {angle:g})", np.vstack([np.eye(d), nearly]), theta)
+    arms = np.vstack([np.eye(d), _at_angle(d, angle)])
+    return Instance(f"soare({d}, {angle:g})", arms, 2.0 * np.eye(d)[0])
 
 
 def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
@@ -67,27 +64,25 @@ def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
     With ε = 0 every answer is wrong: it claims a difference that does not exist.
     """
     arms = soare(d, angle).arms
-    half = np.zeros(d)
-    half[:2] = math.cos(angle / 2), math.sin(angle / 2)
-    return Instance(f"soare_tied({d}, {angle:g})", arms, 2.0 * half)
+    return Instance(f"soare_tied({d}, {angle:g})", arms, 2.0 * _at_angle(d, angle / 2))
+
+
+def _at_angle(d: int, angle: float) -> FloatArray:
+    """Return the unit vector at an angle to the first axis, towards the second."""
+    return np.concatenate([[math.cos(angle), math.sin(angle)], np.zeros(d - 2)])
 
 
 def canonical(d: int = 5, gap: float = 0.5) -> Instance:
     """d unit vectors, the first better than all others by `gap` (Section 7.1.2)."""
-    _at_least("d", d, 2)
+    _check(d=(d, 2))
     gap = _finite("gap", gap)
-    theta = np.zeros(d)
-    theta[0] = gap
-    return Instance(f"canonical({d}, {gap:g})", np.eye(d), theta)
+    return Instance(f"canonical({d}, {gap:g})", np.eye(d), np.append(gap, np.zeros(d - 1)))
 
 
 def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
     """Arms and θ drawn uniformly from the unit sphere."""
-    _at_least("arms", arms, 2)
-    _at_least("d", d, 1)
-    _at_least("seed", seed, 0)
-    points = np.random.default_rng(seed).standard_normal((arms + 1, d))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    _check(arms=(arms, 2), d=(d, 1), seed=(seed, 0))
+    points = _on_sphere(arms + 1, d, seed)
     return Instance(f"sphere({arms}, {d}, {seed})", points[:-1], points[-1])
 
 
@@ -112,9 +107,7 @@ def shared_doubt() -> Instance:
 
 def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Instance:
     """Arms of length √support with few features each, out of many, and a Gaussian θ."""
-    _at_least("arms", arms, 2)
-    _at_least("d", d, 1)
-    _at_least("seed", seed, 0)
+    _check(arms=(arms, 2), d=(d, 1), seed=(seed, 0))
     checked_whole("support", support, least=1, most=d, error=InvalidEnvironment)
     rng = np.random.default_rng(seed)
     x = np.zeros((arms, d))
@@ -126,11 +119,8 @@ def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Inst
 
 def items(d: int = 5, count: int = 30, seed: int = 0) -> Instance:
     """d unit vectors to pull, and random items of length 1 to choose among (Fiez et al. 2019)."""
-    _at_least("d", d, 2)
-    _at_least("count", count, 2)
-    _at_least("seed", seed, 0)
-    points = np.random.default_rng(seed).standard_normal((count + 1, d))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    _check(d=(d, 2), count=(count, 2), seed=(seed, 0))
+    points = _on_sphere(count + 1, d, seed)
     return Instance(
         f"items({d}, {count}, {seed})",
         np.vstack([np.eye(d), points[:-1]]),
@@ -152,8 +142,17 @@ INSTANCES: dict[str, Callable[..., Instance]] = {
 }
 
 
-def _at_least(name: str, value: int, least: int) -> None:
-    checked_whole(name, value, least=least, most=MOST - 1, error=InvalidEnvironment)
+def _check(**values: tuple[int, int]) -> None:
+    """Raise unless each is a whole number, not below the one beside it."""
+    for name, (value, least) in values.items():
+        checked_whole(name, value, least=least, most=MOST - 1, error=InvalidEnvironment)
+
+
+def _on_sphere(count: int, d: int, seed: int) -> FloatArray:
+    """Return points drawn uniformly from the unit sphere."""
+    points = np.random.default_rng(seed).standard_normal((count, d))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points
 
 
 def _finite(name: str, value: float) -> float:

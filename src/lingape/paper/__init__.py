@@ -7,7 +7,8 @@ from .figure_2 import reproduce_figure_2
 from .figure_3 import reproduce_figure_3
 from .pages import Claim, Page, PageOptions
 from .reported import TABLE_1
-from .settings import paper_lingape, synthetic_problem
+from .settings import lingape as paper_lingape
+from .settings import synthetic_problem
 from .table_1 import reproduce_table_1
 
 # What `lingape reproduce` knows.

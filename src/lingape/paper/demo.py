@@ -8,7 +8,7 @@ from ..environments import soare
 from ..explorers import Explorer, LinGapE
 from ..runs import Result, run
 from .reported import TABLE_1
-from .settings import BOUND, paper_lingape, synthetic_problem
+from .settings import BOUND, lingape, synthetic_problem
 
 DIMENSION, ANGLE = 5, 0.01
 
@@ -23,36 +23,31 @@ def demo_runs() -> list[DemoRun]:
     problem = synthetic_problem(soare(DIMENSION, ANGLE))
     named = problem.replace(names=[f"Arm {k + 1}" for k in range(len(problem))])
     return [
-        DemoRun(f"paper's bound, {BOUND}", paper_lingape(named)),
+        DemoRun(f"paper's bound, {BOUND}", lingape(named)),
         DemoRun(f"tight bound, {Mixture()}", LinGapE(named, bound=Mixture())),
     ]
 
 
-def play_demo(entry: DemoRun, *, seed: int, tell: Callable[[str], None] | None = None) -> Result:
+def play_demo(entry: DemoRun, *, seed: int, tell: Callable[[str], None]) -> Result:
     """Run one explorer of the demonstration, and tell how far it has come."""
-
-    def progress(explorer: Explorer, pulls: int) -> None:
-        if tell is not None:
-            tell(progress_line(explorer, pulls))
-
-    return run(entry.explorer, soare(DIMENSION, ANGLE).gaussian(), seed=seed, progress=progress)
+    return run(
+        entry.explorer,
+        soare(DIMENSION, ANGLE).gaussian(),
+        seed=seed,
+        progress=lambda explorer, pulls: tell(progress_line(explorer, pulls)),
+    )
 
 
 def pulls_table(results: Iterable[Result]) -> str:
     """Return the pulls of each arm beside the LinGapE column of the paper's Table 1."""
-    columns = [("paper, Table 1", TABLE_1["LinGapE"])]
-    columns += zip(
-        ["ours, paper's bound", "ours, tight bound"],
-        [tuple(int(n) for n in result.counts) for result in results],
-        strict=False,
-    )
-    width = max(len(title) for title, _ in columns)
-    lines = [f"{'':6}  " + "  ".join(f"{title:>{width}}" for title, _ in columns)]
-    for k in range(len(TABLE_1["LinGapE"])):
-        cells = "  ".join(f"{counts[k]:>{width},}" for _, counts in columns)
-        lines.append(f"Arm {k + 1:<2}  {cells}")
-    totals = "  ".join(f"{sum(counts):>{width},}" for _, counts in columns)
-    lines.append(f"total   {totals}")
+    titles = ("paper, Table 1", "ours, paper's bound", "ours, tight bound")
+    width = max(map(len, titles))
+    columns = [TABLE_1["LinGapE"], *(result.counts.tolist() for result in results)]
+    rows = {f"Arm {k}": counts for k, counts in enumerate(zip(*columns, strict=True), start=1)}
+    rows["total"] = tuple(map(sum, columns))
+    lines = [f"{'':6}  " + "  ".join(f"{title:>{width}}" for title in titles)]
+    for name, counts in rows.items():
+        lines.append(f"{name:<6}  " + "  ".join(f"{count:>{width},}" for count in counts))
     return "\n".join(lines)
 
 

@@ -1,15 +1,11 @@
 """Figure 1: samples against the dimension, where an adaptive strategy is suitable."""
 
-from typing import TYPE_CHECKING
-
+from .. import plots
 from ..environments import soare
 from ..runs import run
-from ..study import Row, Study
+from ..study import Study
 from . import settings
-from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean_curves, rises, wrong
 
 ANGLE = 0.01
 FOUR = ("LinGapE", "XY-static", "XY-adaptive", "XY-oracle")
@@ -18,7 +14,7 @@ FOUR = ("LinGapE", "XY-static", "XY-adaptive", "XY-oracle")
 def reproduce_figure_1(options: PageOptions) -> Page:
     """Return Figure 1: d = 2…10, four algorithms."""
     dimensions = (2, 3, 5) if options.quick else tuple(range(2, 11))
-    instances = {d: soare(d, ANGLE) for d in dimensions}
+    instances = {soare(d, ANGLE): d for d in dimensions}
     study = Study(
         {
             "LinGapE": settings.lingape,
@@ -27,22 +23,13 @@ def reproduce_figure_1(options: PageOptions) -> Page:
             "XY-oracle": settings.xy_oracle,
             "LinGapE, tight": settings.lingape_tight,
         },
-        instances.values(),
-        seeds=min(2, options.repeats) if options.quick else options.repeats,
+        instances,
+        seeds=options.runs,
         max_pulls=1_000_000_000,
         problem=settings.SYNTHETIC,
     )
     rows = options.rows_of(study, "Figure 1")
-    place = {instance.name: d for d, instance in instances.items()}
-    means = {
-        d: {label: mean(rows, label, instance.name) for label in study.explorers}
-        for d, instance in instances.items()
-    }
-    heading = ["d", *study.explorers, "XY-static / LinGapE"]
-    table = [heading]
-    for d, of in means.items():
-        ratio = of["XY-static"] / of["LinGapE"]
-        table.append([f"{d}", *(f"{of[label]:,.0f}" for label in study.explorers), f"{ratio:.1f}"])
+    place = {instance.name: d for instance, d in instances.items()}
     return Page(
         name="figure1",
         title="Figure 1: samples against the dimension",
@@ -51,15 +38,15 @@ def reproduce_figure_1(options: PageOptions) -> Page:
             f"{len(study.seeds)} runs. The paper prints this figure without numbers. "
             '"LinGapE, tight" is ours: the same algorithm with Mixture (docs/bounds.md).'
         ),
-        table=table,
-        claims=_claims(means),
+        table=curve_table("d", rows, place),
+        claims=_claims(mean_curves(rows, place)),
         rows=as_csv(rows, d=lambda row: place[row.instance]),
-        draw=lambda: _draw(rows, place),
+        draw=lambda: plots.stopping_curve(rows, place, xlabel="dimension d"),
         notes=[wrong(rows)],
     )
 
 
-def _claims(means: dict[int, dict[str, float]]) -> list[Claim]:
+def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
     dimensions = sorted(means)
     first, last = dimensions[0], dimensions[-1]
     advantage = {d: of["XY-static"] / of["LinGapE"] for d, of in means.items()}
@@ -107,11 +94,3 @@ def _phases_of_adaptive(d: int) -> list[list[int]]:
     explorer = settings.xy_adaptive(settings.synthetic_problem(instance))
     run(explorer, instance.gaussian(), max_pulls=1_000_000_000)
     return explorer.history
-
-
-def _draw(rows: list[Row], place: dict[str, int]) -> "Figure":
-    from .. import plots
-
-    return plots.stopping_curve(
-        rows, {k: float(d) for k, d in place.items()}, xlabel="dimension d"
-    )

@@ -1,14 +1,10 @@
 """Figure 2: samples against the gap, where a static strategy is optimal."""
 
-from typing import TYPE_CHECKING
-
+from .. import plots
 from ..environments import canonical
-from ..study import Row, Study
+from ..study import Study
 from . import settings
-from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean, mean_curves, rises, wrong
 
 K = 5
 GAPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -18,56 +14,47 @@ MUCH = 20  # times the samples of XY-static after which XY-adaptive may stop
 def reproduce_figure_2(options: PageOptions) -> Page:
     """Return Figure 2: canonical arms, K = d = 5."""
     gaps = (0.1, 0.3, 0.5) if options.quick else GAPS
-    seeds = min(2, options.repeats) if options.quick else options.repeats
-    instances = {gap: canonical(K, gap) for gap in gaps}
+    instances = {canonical(K, gap): gap for gap in gaps}
     study = Study(
         {
             "LinGapE": settings.lingape,
             "XY-static": settings.xy_static,
             "LinGapE, tight": settings.lingape_tight,
         },
-        instances.values(),
-        seeds=seeds,
+        instances,
+        seeds=options.runs,
         max_pulls=1_000_000_000,
         problem=settings.SYNTHETIC,
     )
     rows = options.rows_of(study, "Figure 2")
     adaptive = []
-    for instance in instances.values():  # on these arms it may never stop
+    for instance in instances:  # on these arms it may never stop
         limited = Study(
             {"XY-adaptive": settings.xy_adaptive},
             [instance],
-            seeds=seeds,
+            seeds=options.runs,
             max_pulls=round(MUCH * mean(rows, "XY-static", instance.name)),
             problem=settings.SYNTHETIC,
         )
         adaptive += options.rows_of(limited, f"Figure 2, XY-adaptive on {instance.name}")
-    everyone = [*study.explorers, "XY-adaptive"]
-    means = {
-        gap: {label: mean(rows + adaptive, label, instance.name) for label in everyone}
-        for gap, instance in instances.items()
-    }
-    table = [["Δ", *everyone, "XY-static / LinGapE"]]
-    for gap, of in means.items():
-        cells = [f"{of[label]:,.0f}" for label in study.explorers]
-        cut = any(not row.settled for row in adaptive if row.instance == instances[gap].name)
-        cells.append(f"{'≥ ' if cut else ''}{of['XY-adaptive']:,.0f}")
-        table.append([f"{gap:g}", *cells, f"{of['XY-static'] / of['LinGapE']:.2f}"])
-    place = {instance.name: gap for gap, instance in instances.items()}
+    everyone = rows + adaptive
+    place = {instance.name: gap for instance, gap in instances.items()}
     return Page(
         name="figure2",
         title="Figure 2: samples against the gap Δ",
         about=(
             f"Canonical arms, K = d = {K}, one better than the others by Δ: mean pulls until "
-            f"settled over {seeds} runs. The paper prints this figure without numbers. "
+            f"settled over {options.runs} runs. The paper prints this figure without numbers. "
             f"XY-adaptive, which the paper does not plot, is stopped at {MUCH} times the samples "
             'of XY-static. "LinGapE, tight" is ours (docs/bounds.md).'
         ),
-        table=table,
-        claims=_claims(means),
-        rows=as_csv(rows + adaptive, gap=lambda row: place[row.instance]),
-        draw=lambda: _draw(rows, place),
-        notes=[wrong(rows + adaptive)],
+        table=curve_table("Δ", everyone, place, digits=2),
+        claims=_claims(mean_curves(everyone, place)),
+        rows=as_csv(everyone, gap=lambda row: place[row.instance]),
+        draw=lambda: plots.stopping_curve(
+            rows, place, xlabel="gap Δ between the best arm and the others"
+        ),
+        notes=[wrong(everyone)],
     )
 
 
@@ -102,9 +89,3 @@ def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
             f"it takes at least {min(slower.values()):.1f} times as many pulls.",
         ),
     ]
-
-
-def _draw(rows: list[Row], place: dict[str, float]) -> "Figure":
-    from .. import plots
-
-    return plots.stopping_curve(rows, place, xlabel="gap Δ between the best arm and the others")

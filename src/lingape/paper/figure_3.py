@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .. import plots
 from ..arrays import FloatArray
 from ..bounds import Mixture
 from ..datasets.movielens import load_movielens
@@ -11,12 +12,9 @@ from ..datasets.r6a import load_r6a
 from ..environments import Instance
 from ..explorers import LinGapE, XYStatic
 from ..problem import Problem
-from ..study import Row, Study
+from ..study import Study
 from . import settings
-from .pages import Claim, Page, PageOptions, as_csv, mean, rises, wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean, mean_curves, rises, wrong
 
 ARMS = (10, 20, 30, 40, 50)
 # Appendix A. The noise is in fact 1-sub-Gaussian; S is the length of θ*, as in the authors' code.
@@ -34,19 +32,14 @@ def reproduce_figure_3(options: PageOptions) -> Page:
     """Return Figure 3, on R6A if it is given, else on MovieLens."""
     data = load_movielens() if options.r6a is None else load_r6a(*options.r6a)
     numbers = (10, 20) if options.quick else ARMS
-    repeats = min(2, options.repeats) if options.quick else options.repeats
-    instances = {
-        data.sample(k, seed).name: (k, data.sample(k, seed))
-        for k in numbers
-        for seed in range(repeats)
-    }
+    instances = {data.sample(k, seed): k for k in numbers for seed in range(options.runs)}
     study = Study(
         {
             "LinGapE": settings.lingape,
             "XY-static": partial(XYStatic, bound=settings.PRINTED, ridge=STATIC_RIDGE),
             "LinGapE, tight": lingape_tight,
         },
-        [instance for _, instance in instances.values()],
+        instances,
         seeds=1,
         max_pulls=200_000_000,
         world="signed",
@@ -55,37 +48,33 @@ def reproduce_figure_3(options: PageOptions) -> Page:
     rows = options.rows_of(study, "Figure 3")
     kind = "made-up" if options.synthetic else "real"
     # The runs for a number of arms count as one instance: each draws its own arms.
-    grouped = [replace(row, instance=f"{instances[row.instance][0]} arms") for row in rows]
-    means = {
-        k: {label: mean(grouped, label, f"{k} arms") for label in study.explorers} for k in numbers
-    }
+    arms = {instance.name: k for instance, k in instances.items()}
+    grouped = [replace(row, instance=f"{arms[row.instance]} arms") for row in rows]
+    place = {f"{k} arms": k for k in numbers}
+    means = mean_curves(grouped, place)
     adaptive = _adaptive(options, instances, means)
-    table = [["arms", *study.explorers, "XY-static / LinGapE"]]
-    for k, of in means.items():
-        cells = [f"{of[label]:,.0f}" for label in study.explorers]
-        table.append([f"{k}", *cells, f"{of['XY-static'] / of['LinGapE']:.1f}"])
     return Page(
         name="figure3",
         title=f"Figure 3: samples against the number of arms, on {kind} data",
         about=(
-            f"Data: {data.name} ({data.rows}). Mean pulls until settled over {repeats} draws of "
-            "arms, one run each: rewards ±1, R = 2, Δ ≥ 0.05. The paper prints this figure, for "
-            'Yahoo! R6A, without numbers. "LinGapE, tight" is ours: Mixture, and R = 1, which '
+            f"Data: {data.name} ({data.rows}). Mean pulls until settled over {options.runs} draws "
+            "of arms, one run each: rewards ±1, R = 2, Δ ≥ 0.05. The paper prints this figure, "
+            'for Yahoo! R6A, without numbers. "LinGapE, tight" is ours: Mixture, and R = 1, which '
             "is enough for rewards of ±1 (ERRATA.md, row 25)."
         ),
-        table=table,
+        table=curve_table("arms", grouped, place),
         claims=_claims(means, data.means, adaptive),
-        rows=as_csv(rows, arms=lambda row: instances[row.instance][0]),
-        draw=lambda: _draw(grouped),
+        rows=as_csv(rows, arms=lambda row: arms[row.instance]),
+        draw=lambda: plots.stopping_curve(grouped, place, xlabel="number of arms K"),
         notes=[wrong(rows), *_about_data(options)],
     )
 
 
 def _adaptive(
     options: PageOptions,
-    instances: dict[str, tuple[int, Instance]],
-    means: dict[int, dict[str, float]],
-) -> dict[int, float]:
+    instances: dict[Instance, int],
+    means: dict[float, dict[str, float]],
+) -> dict[float, float]:
     """Return the mean pulls of XY-adaptive for few arms, as multiples of XY-static's.
 
     It is stopped at ENOUGH times the samples of XY-static.
@@ -94,7 +83,7 @@ def _adaptive(
     for k in sorted(means)[:2]:
         study = Study(
             {"XY-adaptive": partial(settings.xy_adaptive, ridge=STATIC_RIDGE)},
-            [instance for number, instance in instances.values() if number == k],
+            [instance for instance, number in instances.items() if number == k],
             seeds=1,
             max_pulls=round(ENOUGH * means[k]["XY-static"]),
             world="signed",
@@ -106,7 +95,7 @@ def _adaptive(
 
 
 def _claims(
-    means: dict[int, dict[str, float]], means_of_rows: FloatArray, adaptive: dict[int, float]
+    means: dict[float, dict[str, float]], means_of_rows: FloatArray, adaptive: dict[float, float]
 ) -> list[Claim]:
     numbers = sorted(means)
     ratio = {k: of["XY-static"] / of["LinGapE"] for k, of in means.items()}
@@ -151,10 +140,3 @@ def _about_data(options: PageOptions) -> list[str]:
         "`lingape reproduce figure3 --r6a FILE` uses it where you have it. A reward is +1 for a "
         "rating of 4 or 5; features are 6 of the user times 6 of the film."
     ]
-
-
-def _draw(rows: list[Row]) -> "Figure":
-    from .. import plots
-
-    place = {row.instance: float(row.instance.split()[0]) for row in rows}
-    return plots.stopping_curve(rows, place, xlabel="number of arms K")

@@ -1,14 +1,15 @@
 """What a reproduction writes: a figure, the rows as CSV, and a page of claims."""
 
 import csv
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..markdown import markdown_table
+from .. import plots
+from ..markdown import markdown_list, markdown_table
 from ..provenance import stamp
-from ..study import Pace, Row, Study
+from ..study import Row, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,18 +30,18 @@ class PageOptions:
     repeats: int = 10
     jobs: int = -1
     quick: bool = False
-    tell: Callable[[str], None] | None = None
+    tell: Callable[[str], None] = lambda text: None
     r6a: tuple[Path, ...] | None = None
     synthetic: bool = False
 
+    @property
+    def runs(self) -> int:
+        """How many runs of each kind there will be."""
+        return min(2, self.repeats) if self.quick else self.repeats
+
     def rows_of(self, study: Study, title: str) -> list[Row]:
         """Run a study."""
-
-        def progress(pace: Pace) -> None:
-            if self.tell is not None:
-                self.tell(f"{title}: {pace}")
-
-        return study.run(jobs=self.jobs, progress=progress).rows
+        return study.run(jobs=self.jobs, progress=lambda pace: self.tell(f"{title}: {pace}")).rows
 
 
 @dataclass(frozen=True)
@@ -72,22 +73,22 @@ class Page:
 
     def markdown(self, command: str) -> str:
         """Return the page as Markdown."""
-        lines = [f"# {self.title}", "", self.about, "", f"![{self.title}]({self.name}.png)", ""]
-        lines += [markdown_table(self.table, "lr"), "", "## What the paper says of it", ""]
-        for claim in self.claims:
-            lines.append(f"- {claim.says} — **{claim.verdict}**: {claim.by}")
-        if self.notes:
-            lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
-        lines += [
-            "",
+        blocks = [
+            f"# {self.title}",
+            self.about,
+            f"![{self.title}]({self.name}.png)",
+            markdown_table(self.table, "lr"),
+            "## What the paper says of it",
+            markdown_list(
+                f"{claim.says} — **{claim.verdict}**: {claim.by}" for claim in self.claims
+            ),
+            *(["## Notes", markdown_list(self.notes)] if self.notes else []),
             f"(`{command}`, {stamp()}; every run is in [{self.name}.csv]({self.name}.csv))",
         ]
-        return "\n".join(lines) + "\n"
+        return "\n\n".join(blocks) + "\n"
 
     def write(self, folder: Path, command: str) -> list[Path]:
         """Write figure, CSV and page into a folder, and return the files."""
-        from .. import plots
-
         folder.mkdir(exist_ok=True)
         table, page = folder / f"{self.name}.csv", folder / f"{self.name}.md"
         with table.open("w", newline="", encoding="utf-8") as file:
@@ -125,6 +126,32 @@ def mean(rows: Iterable[Row], explorer: str, instance: str | None = None) -> flo
         row.pulls for row in rows if row.explorer == explorer and instance in (None, row.instance)
     ]
     return sum(pulls) / len(pulls)
+
+
+def mean_curves(rows: list[Row], place: Mapping[str, float]) -> dict[float, dict[str, float]]:
+    """Return each explorer's mean pulls by the instances' places on the axis of a figure."""
+    explorers = dict.fromkeys(row.explorer for row in rows)
+    return {
+        x: {explorer: mean(rows, explorer, instance) for explorer in explorers}
+        for instance, x in place.items()
+    }
+
+
+def curve_table(
+    head: str, rows: list[Row], place: Mapping[str, float], *, digits: int = 1
+) -> list[list[str]]:
+    """Return the numbers behind a figure, and how XY-static compares with LinGapE."""
+    cut = {(row.explorer, row.instance) for row in rows if not row.settled}
+    means = mean_curves(rows, place)
+    table = [[head, *next(iter(means.values())), "XY-static / LinGapE"]]
+    for instance, x in place.items():
+        cells = [
+            f"{'≥ ' if (explorer, instance) in cut else ''}{pulls:,.0f}"
+            for explorer, pulls in means[x].items()
+        ]
+        ratio = means[x]["XY-static"] / means[x]["LinGapE"]
+        table.append([f"{x:g}", *cells, f"{ratio:.{digits}f}"])
+    return table
 
 
 def rises(values: list[float]) -> bool:

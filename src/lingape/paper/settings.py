@@ -7,7 +7,7 @@ from ..bounds import FixedDesign, Mixture, SelfNormalized
 from ..environments import Instance
 from ..explorers import LinGapE, XYAdaptive, XYOracle, XYStatic
 from ..problem import Problem
-from ..pulls import PullRule, Tracking, greedy
+from ..pulls import Tracking
 
 NORM_BOUND = 2.0  # S; not given in the text, hard-coded by the authors
 RIDGE = 1.0  # λ
@@ -36,8 +36,3 @@ xy_oracle_corrected = partial(XYOracle, bound=FixedDesign(comparisons="K"))
 def synthetic_problem(instance: Instance) -> Problem:
     """Return the problem as posed in the synthetic experiments: R = 1, S = 2, ε = 0, δ = 0.05."""
     return instance.problem(**SYNTHETIC)
-
-
-def paper_lingape(problem: Problem, *, pull: PullRule = greedy) -> LinGapE:
-    """Return LinGapE as in the paper."""
-    return lingape(problem, pull=pull)

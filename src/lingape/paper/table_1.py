@@ -1,9 +1,9 @@
 """Table 1: how often each algorithm pulls each arm, when d = 5."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from .. import plots
 from ..arrays import FloatArray
 from ..environments import soare
 from ..runs import run
@@ -11,9 +11,6 @@ from ..study import Row, Study
 from . import settings
 from .pages import Claim, Page, PageOptions, as_csv, mean, wrong
 from .reported import TABLE_1
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 D, ANGLE = 5, 0.01
 
@@ -30,7 +27,7 @@ def reproduce_table_1(options: PageOptions) -> Page:
             "XY-oracle, corrected": settings.xy_oracle_corrected,
         },
         [soare(D, ANGLE)],
-        seeds=min(2, options.repeats) if options.quick else options.repeats,
+        seeds=options.runs,
         max_pulls=100_000_000,
         problem=settings.SYNTHETIC,
     )
@@ -51,24 +48,20 @@ def reproduce_table_1(options: PageOptions) -> Page:
         table=_table(counts),
         claims=_claims(rows, counts, growth=_growth_of_determinant()),
         rows=as_csv(rows),
-        draw=lambda: _draw(counts),
+        draw=lambda: plots.allocation(_shown(counts), [f"arm {k + 1}" for k in range(D + 1)]),
         notes=[wrong(rows)],
     )
 
 
 def _table(counts: dict[str, FloatArray]) -> list[list[str]]:
-    table = [["arm"], *([f"{k + 1}"] for k in range(D + 1)), ["total"]]
+    columns = [["arm", *(f"{k + 1}" for k in range(D + 1)), "total"]]
     for label, ours in counts.items():
         if label in TABLE_1:
             paper = TABLE_1[label]
-            cells = [f"{label}, paper", *(f"{n:,}" for n in (*paper, sum(paper)))]
-            for line, cell in zip(table, cells, strict=True):
-                line.append(cell)
+            columns.append([f"{label}, paper", *(f"{n:,}" for n in (*paper, sum(paper)))])
         means = ours.mean(axis=0)
-        cells = [f"{label}, ours", *(f"{n:,.0f}" for n in (*means, means.sum()))]
-        for line, cell in zip(table, cells, strict=True):
-            line.append(cell)
-    return table
+        columns.append([f"{label}, ours", *(f"{n:,.0f}" for n in (*means, means.sum()))])
+    return [list(line) for line in zip(*columns, strict=True)]
 
 
 def _claims(rows: list[Row], counts: dict[str, FloatArray], *, growth: float) -> list[Claim]:
@@ -143,12 +136,9 @@ def _growth_of_determinant() -> float:
     return (logs[1] - logs[0]) / float(np.log(pulls[1] / pulls[0]))
 
 
-def _draw(counts: dict[str, FloatArray]) -> "Figure":
-    from .. import plots
-
-    shown = {}
-    for label, ours in counts.items():
-        if label in TABLE_1:
-            shown[f"{label}, paper"] = np.array(TABLE_1[label], dtype=np.float64)
-            shown[f"{label}, ours"] = ours.mean(axis=0)
-    return plots.allocation(shown, [f"arm {k + 1}" for k in range(D + 1)])
+def _shown(counts: dict[str, FloatArray]) -> dict[str, npt.ArrayLike]:
+    """Return the mean pulls of each arm beside the paper's, where it has any."""
+    shown: dict[str, npt.ArrayLike] = {}
+    for label, reported in TABLE_1.items():
+        shown |= {f"{label}, paper": reported, f"{label}, ours": counts[label].mean(axis=0)}
+    return shown

@@ -16,26 +16,8 @@ from ..runs import Ending
 from ..scaffold import ContestExplorer
 from ..scaffold.by_contests import half_widths
 from ..trace import Trace, TracePoint
-from .style import (
-    COLOURS,
-    GREY,
-    WIDTH,
-    Look,
-    as_numbers,
-    count_axis,
-    line_key,
-    margin_axis,
-    middle_of,
-    new_figure,
-    new_panel,
-    plain,
-    put_legend,
-    short,
-    signed_label,
-    slant,
-    styled,
-    width_for,
-)
+from . import style
+from .style import COLOURS, GREY, WIDTH, Look, line_key, plain, short, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +34,7 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
     counts_by_label: for each run the pulls of each arm. Of many arms, those pulled most are drawn.
     names: of the arms.
     """
-    counts = {label: as_numbers(values) for label, values in counts_by_label.items()}
+    counts = {label: style.as_numbers(values) for label, values in counts_by_label.items()}
     if not counts:
         raise InvalidArgument("allocation needs the counts of at least one run; got none.")
     for label, values in counts.items():
@@ -64,12 +46,12 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
             )
     most = np.stack(list(counts.values())).max(axis=0)
     drawn = np.sort(np.argsort(-most, kind="stable")[:MOST_ARMS])
-    figure, axes = new_panel(width_for(1.2 + 0.16 * len(drawn) * len(counts)), 3.4)
+    figure, axes = style.new_panel(1.2 + 0.16 * len(drawn) * len(counts), 3.4)
     step = 0.84 / len(counts)
     floor = 0.7  # below one pull, so that one pull can be seen
     for i, (label, values) in enumerate(counts.items()):
         look = Look.of(i)
-        x = np.arange(len(drawn)) + step * (i - middle_of(counts))
+        x = np.arange(len(drawn)) + step * (i - (len(counts) - 1) / 2)
         axes.bar(
             x,
             values[drawn],
@@ -83,16 +65,15 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
         for place in x[values[drawn] == 0]:
             axes.text(place, floor * 1.05, "0", ha="center", va="bottom", fontsize=8)
     axes.set_ylim(floor, max(10.0, 1.5 * float(most.max())))
-    count_axis(axes.yaxis, log=True)
+    style.count_axis(axes.yaxis, log=True)
     axes.set_ylabel("pulls")
     axes.set_xticks(range(len(drawn)), [plain(short(names[k])) for k in drawn])
     axes.set_xlim(-0.6, len(drawn) - 0.4)
-    slant(figure, axes, [short(names[k]) for k in drawn])
+    style.slant(figure, axes, [short(names[k]) for k in drawn])
     left_out = np.delete(most, drawn)
     if len(left_out):
         axes.set_xlabel(f"{len(left_out):,} more arms: at most {left_out.max():,.0f} pulls each")
-    handles, _ = axes.get_legend_handles_labels()
-    put_legend(figure, handles)
+    style.put_legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
@@ -112,7 +93,7 @@ def margin(trace: Trace) -> "Figure":
     problem, result = trace.problem, trace.result
     stretches = _stretches(problem, points)
     beside = 0.06 * max(len(label) for label, _ in stretches)  # inches that the names take
-    figure = new_figure(max(WIDTH, 3.6 + beside), 3.0 + 0.2 * len(stretches))
+    figure = style.new_figure(max(WIDTH, 3.6 + beside), 3.0 + 0.2 * len(stretches))
     axes, strip = figure.subplots(
         2, 1, sharex=True, height_ratios=[3.0 / (0.25 * len(stretches) + 0.05), 1]
     )
@@ -120,14 +101,14 @@ def margin(trace: Trace) -> "Figure":
     axes.plot(pulls, values, color=COLOURS[0], linewidth=1.4)
     axes.plot(pulls[-1:], values[-1:], color=COLOURS[0], marker="o", markersize=5)
     axes.axhline(problem.epsilon, color="black", linestyle="--", linewidth=1.0)
-    margin_axis(axes, np.append(values, problem.epsilon))
+    style.margin_axis(axes, np.append(values, problem.epsilon))
     axes.set_ylabel("B(t), how much better\na rival may be")
     ending = {
         Ending.SETTLED: f"settled after {result.pulls:,} pulls",
         Ending.SPENT: f"budget of {result.pulls:,} pulls spent",
         Ending.LIMIT: "stopped at the limit",
     }[result.ending]
-    put_legend(
+    style.put_legend(
         figure,
         [
             line_key("B(t)", color=COLOURS[0]),
@@ -142,7 +123,7 @@ def margin(trace: Trace) -> "Figure":
     strip.set_ylim(len(stretches) - 0.4, -0.6)
     strip.tick_params(axis="y", length=0, labelsize=8)
     strip.set_xlabel("pulls")
-    count_axis(strip.xaxis, log=True)
+    style.count_axis(strip.xaxis, log=True)
     axes.tick_params(axis="x", labelbottom=False)
     return figure
 
@@ -160,7 +141,7 @@ def intervals(explorer: Explorer) -> "Figure":
     order = np.argsort(-(gaps + widths), kind="stable")
     order = np.append(leader, order[order != leader])
     drawn, left_out = order[:MOST_ARMS], order[MOST_ARMS:]
-    figure, axes = new_panel(WIDTH, 1.4 + 0.22 * len(drawn))
+    figure, axes = style.new_panel(WIDTH, 1.4 + 0.22 * len(drawn))
     others, y = drawn[1:], np.arange(1, len(drawn))
     axes.errorbar(
         gaps[others],
@@ -180,16 +161,12 @@ def intervals(explorer: Explorer) -> "Figure":
     kind = "true" if truth else "estimated"
     note = _rest(float((gaps + widths)[left_out].max()), len(left_out)) if len(left_out) else ""
     axes.set_xlabel(f"{kind} mean minus that of {plain(short(problem.name(leader)))}{note}")
-    put_legend(
+    interval = f"{100 * (1 - problem.delta):g} % interval"
+    style.put_legend(
         figure,
         [
             line_key("leader", color=COLOURS[1], linestyle="none", marker="*", markersize=9),
-            line_key(
-                f"{100 * (1 - problem.delta):g} % interval",
-                color=COLOURS[0],
-                marker="o",
-                markersize=4,
-            ),
+            line_key(interval, color=COLOURS[0], marker="o", markersize=4),
             line_key(f"ε = {problem.epsilon:g}", color="black", linestyle="--"),
         ],
     )
@@ -226,7 +203,7 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
 
 def _rest(upper: float, arms: int) -> str:
     """Return a note on the arms not drawn, whose highest upper end is `upper`."""
-    label = signed_label(abs(upper))
+    label = style.signed_label(abs(upper))
     end = f"at most {label} better" if upper > 0 else f"at least {label} worse"
     return f"\n{arms:,} more arms: {end}"
 

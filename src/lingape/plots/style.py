@@ -1,7 +1,8 @@
 """What figures have in common: colours, axes, legends, files."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
-from ..errors import InvalidArgument, MissingExtra
+from ..errors import InvalidArgument, imported
 from ..printable import printable
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def styled(draw: Callable[P, "Figure"]) -> Callable[P, "Figure"]:
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> "Figure":
-        with matplotlib_or_raise().rc_context(STYLE):
+        with _rc_context(STYLE):
             figure = draw(*args, **kwargs)
             # Fix the layout, or it and the file would change slightly with every drawing.
             figure.draw_without_rendering()
@@ -69,7 +70,7 @@ def save(figure: "Figure", *paths: str | Path) -> list[Path]:
     for path in map(Path, paths):
         known = path.suffix.lower() in _METADATA
         files += [path] if known else [Path(f"{path}{kind}") for kind in (".png", ".svg")]
-    with matplotlib_or_raise().rc_context({"svg.hashsalt": "lingape", "svg.fonttype": "path"}):
+    with _rc_context({"svg.hashsalt": "lingape", "svg.fonttype": "path"}):
         for file in files:
             kind = file.suffix.lower()
             figure.savefig(file, format=kind[1:], dpi=150, metadata=_METADATA[kind])
@@ -97,15 +98,10 @@ class Look(NamedTuple):
         return cls(*(choices[i % len(choices)] for choices in lists))
 
 
-def matplotlib_or_raise() -> Any:
-    """Return matplotlib, or raise MissingExtra."""
-    try:
-        import matplotlib
-    except ImportError as reason:
-        raise MissingExtra(
-            "Drawing needs matplotlib, which is not installed: pip install 'lingape[plot]'."
-        ) from reason
-    return matplotlib
+def _rc_context(settings: dict[str, Any]) -> AbstractContextManager[None]:
+    """Return a context in which matplotlib has these settings, or raise MissingExtra."""
+    matplotlib = imported("matplotlib", "Drawing needs", extra="plot")
+    return matplotlib.rc_context(settings)  # type: ignore[no-any-return]
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -115,12 +111,8 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def new_panel(width: float, height: float) -> tuple["Figure", "Axes"]:
-    figure = new_figure(width, height)
+    figure = new_figure(min(max(WIDTH, width), WIDEST), height)
     return figure, figure.add_subplot()
-
-
-def width_for(needed: float) -> float:
-    return min(max(WIDTH, needed), WIDEST)
 
 
 def line_key(label: str, **style: Any) -> Any:
@@ -164,17 +156,17 @@ def slant(figure: "Figure", axes: "Axes", names: Sequence[str]) -> None:
 
 def count_axis(axis: "Axis", *, log: bool) -> None:
     """Label an axis with counts: with thousands separators, or powers of ten for large ones."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
+    from matplotlib.ticker import LogLocator
 
     axes: Any = axis.axes
     if not log:
         if axis.axis_name == "y":  # type: ignore[attr-defined]
             axes.set_ylim(bottom=0)
-        axis.set_major_formatter(FuncFormatter(lambda value, _: count_label(value)))
+        axis.set_major_formatter(lambda value, _: count_label(value))
         return
     axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
 
-    def minor(value: float, _: int | None) -> str:
+    def minor(value: float, _: float) -> str:
         low, high = axis.get_view_interval()
         decades = math.log10(high / low)
         digit = round(value / 10.0 ** math.floor(math.log10(value) + 1e-9))
@@ -182,22 +174,20 @@ def count_axis(axis: "Axis", *, log: bool) -> None:
         return count_label(value) if digit in shown else ""
 
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=99))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: count_label(value)))
-    axis.set_minor_formatter(FuncFormatter(minor))
+    axis.set_major_formatter(lambda value, _: count_label(value))
+    axis.set_minor_formatter(minor)
     axis.set_tick_params(which="minor", pad=5)  # with the labels of the longer major ticks
 
 
 def margin_axis(axes: "Axes", values: FloatArray) -> None:
     """Make the y-axis logarithmic down to the small values, and linear from there through 0."""
-    from matplotlib.ticker import FuncFormatter
-
     positive = values[values > 0]
     small = float(np.quantile(positive, 0.1)) if len(positive) else 0.0
     if small > 0 and positive.max() > 10 * small:
         even = 10.0 ** math.floor(math.log10(small))
         axes.set_yscale("symlog", linthresh=even, linscale=0.6)
         axes.set_ylim(min(-0.35 * even, 1.3 * float(values.min())), 1.5 * float(positive.max()))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: signed_label(value)))
+    axes.yaxis.set_major_formatter(lambda value, _: signed_label(value))
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -232,10 +222,6 @@ def short(name: str, most: int = 24) -> str:
     """Return a name without its middle if it is long: names often differ at the end."""
     half = most // 2
     return name if len(name) <= most else f"{name[: half - 1]}…{name[-half:]}"
-
-
-def middle_of(things: Iterable[Any]) -> float:
-    return (len(list(things)) - 1) / 2
 
 
 def as_numbers(values: npt.ArrayLike) -> FloatArray:

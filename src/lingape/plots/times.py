@@ -10,23 +10,8 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..errors import InvalidArgument
 from ..study import Row
-from .style import (
-    GREY,
-    WIDTH,
-    Look,
-    as_numbers,
-    count_axis,
-    key_of,
-    line_key,
-    middle_of,
-    new_panel,
-    plain,
-    put_legend,
-    short,
-    slant,
-    styled,
-    width_for,
-)
+from . import style
+from .style import GREY, WIDTH, Look, plain, short, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +38,12 @@ def stopping_times(
     groups = _grouped(rows)
     explorers = _in_order(name for name, _ in groups)
     instances = _in_order(name for _, name in groups)
-    figure, axes = new_panel(width_for(1.5 + 0.45 * len(explorers) * len(instances)), 3.6)
+    figure, axes = style.new_panel(1.5 + 0.45 * len(explorers) * len(instances), 3.6)
     step = 0.8 / len(explorers)
     for (explorer, instance), group in groups.items():
-        look = Look.of(explorers.index(explorer))
-        x = instances.index(instance) + step * (explorers.index(explorer) - middle_of(explorers))
+        number = explorers.index(explorer)
+        look = Look.of(number)
+        x = instances.index(instance) + step * (number - (len(explorers) - 1) / 2)
         # Spread in the order of the rows, not at random: the same data give the same figure.
         spread = x + step * (0.4 * _sway(len(group.pulls)) - 0.35)
         for kept, fill in ((group.settled, look.colour), (~group.settled, "none")):
@@ -85,13 +71,13 @@ def stopping_times(
         axes.hlines(samples, x - 0.42, x + 0.42, colors="black", linestyles="--", linewidth=1.2)
     axes.set_xticks(range(len(instances)), [plain(name) for name in instances])
     axes.set_xlim(-0.6, len(instances) - 0.4)
-    count_axis(axes.yaxis, log=log)
+    style.count_axis(axes.yaxis, log=log)
     axes.set_ylabel("pulls until settled\n(mean, 95 % bootstrap interval)")
-    slant(figure, axes, instances)
-    handles = [key_of(name, Look.of(i)) for i, name in enumerate(explorers)]
+    style.slant(figure, axes, instances)
+    handles = [style.key_of(name, Look.of(i)) for i, name in enumerate(explorers)]
     if any(samples is not None for samples in (lower_bounds or {}).values()):
-        handles.append(line_key("lower bound on the mean", color="black", linestyle="--"))
-    put_legend(figure, handles + _hollow_key(groups.values()))
+        handles.append(style.line_key("lower bound on the mean", color="black", linestyle="--"))
+    style.put_legend(figure, handles + _hollow_key(groups.values()))
     return figure
 
 
@@ -120,7 +106,7 @@ def stopping_curve(
             f"x must say where each instance lies; {missing[0]!r} is not among {list(x)}."
         )
     explorers = _in_order(name for name, _ in groups)
-    figure, axes = new_panel(WIDTH, 3.6)
+    figure, axes = style.new_panel(WIDTH, 3.6)
     handles = []
     for number, explorer in enumerate(explorers):
         look = Look.of(number)
@@ -135,15 +121,15 @@ def stopping_curve(
         )
         for place, group in points:
             _mean(axes, place, group, look)
-        handles.append(key_of(explorer, look, line=True))
+        handles.append(style.key_of(explorer, look, line=True))
     handles += _reported(axes, reported or {}, explorers)
     places = sorted({float(x[name]) for _, name in groups})
     if len(places) <= 10:
         axes.set_xticks(places, [f"{place:g}" for place in places])
     axes.set_xlabel(plain(xlabel))
-    count_axis(axes.yaxis, log=log)
+    style.count_axis(axes.yaxis, log=log)
     axes.set_ylabel("pulls until settled\n(mean, 95 % bootstrap interval)")
-    put_legend(figure, handles + _hollow_key(groups.values()))
+    style.put_legend(figure, handles + _hollow_key(groups.values()))
     return figure
 
 
@@ -154,12 +140,12 @@ def _reported(
     handles = []
     for j, (label, values) in enumerate(reported.items()):
         look = Look.of(explorers.index(label) if label in explorers else len(explorers) + j)
-        style: dict[str, Any] = dict(
+        thin: dict[str, Any] = dict(
             color=GREY, linestyle=look.line, linewidth=0.8, marker=look.marker, markersize=4
         )
         places = sorted(values)
-        axes.plot(places, [values[place] for place in places], zorder=1.5, **style)
-        handles.append(line_key(f"{label}, reported", **style))
+        axes.plot(places, [values[place] for place in places], zorder=1.5, **thin)
+        handles.append(style.line_key(f"{label}, reported", **thin))
     return handles
 
 
@@ -174,10 +160,10 @@ def distribution(
     """
     if not samples_by_label:
         raise InvalidArgument("distribution needs the samples of at least one label; got none.")
-    figure, axes = new_panel(WIDTH, 3.6)
+    figure, axes = style.new_panel(WIDTH, 3.6)
     handles, ends = [], []
     for i, (label, values) in enumerate(samples_by_label.items()):
-        samples = np.sort(as_numbers(values))
+        samples = np.sort(style.as_numbers(values))
         if not len(samples) or not (samples > 0).all():
             raise InvalidArgument(
                 f"distribution needs pulls above 0, or infinity for runs that did not settle; for "
@@ -198,19 +184,19 @@ def distribution(
                 axes.plot([n], [p], marker=look.marker, color=look.colour, markersize=5.5)
         text = ", ".join(f"{100 * p:g} % in {n:,.0f}" for p, n in marks if math.isfinite(n))
         text = text or "most hit the limit"
-        handles.append(key_of(f"{label}: {text}", look, line=True))
+        handles.append(style.key_of(f"{label}: {text}", look, line=True))
     for p in (0.5, 0.9):
         axes.axhline(p, color=GREY, linewidth=0.6, linestyle=(0, (1, 3)))
     axes.set_ylim(0, 1.03)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 0.9, 1], ["0", "25 %", "50 %", "75 %", "90 %", "100 %"])
-    count_axis(axes.xaxis, log=True)
+    style.count_axis(axes.xaxis, log=True)
     right = axes.get_xlim()[1]
     for line, x, share in ends:  # nothing more happens to the right of the last run
         line.set_data(np.append(x, right), np.append(share, share[-1]))
     axes.set_xlim(right=right)
     axes.set_xlabel(plain(xlabel))
     axes.set_ylabel("share of runs")
-    put_legend(figure, handles)
+    style.put_legend(figure, handles)
     return figure
 
 
@@ -271,7 +257,7 @@ def _hollow_key(groups: Iterable[_Sample]) -> list[Any]:
     if all(group.settled.all() for group in groups):
         return []
     return [
-        line_key(
+        style.line_key(
             "hollow: hit the limit",
             color=GREY,
             marker="o",
@@ -308,7 +294,7 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
             table[row, column] = mean / means[to, instance][0]
     order = np.argsort(np.nanmean(np.log(table), axis=1), kind="stable")
     width, height = 3.2 + 0.75 * len(instances), 1.6 + 0.27 * len(explorers)
-    figure, axes = new_panel(width_for(max(7.0, width)), height)
+    figure, axes = style.new_panel(max(7.0, width), height)
     # Brown for more samples, purple for fewer: a scale that the colour-blind can read.
     axes.imshow(np.log10(table[order]), cmap="PuOr_r", vmin=-1.5, vmax=1.5, aspect="auto")
     for row, k in enumerate(order):
@@ -320,9 +306,7 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
                 text = f"{cut}{value:.2f}" if value < 10 else f"{cut}{value:,.0f}"
                 axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
     axes.set_yticks(range(len(explorers)), [plain(short(explorers[k], 44)) for k in order])
-    axes.set_xticks(range(len(instances)), [plain(short(name)) for name in instances])
-    axes.tick_params(axis="x", rotation=40)
-    for label in axes.get_xticklabels():
-        label.set_horizontalalignment("right")
+    names = [plain(short(name)) for name in instances]
+    axes.set_xticks(range(len(instances)), names, rotation=40, ha="right")
     figure.suptitle(plain(f"mean pulls until settled, as multiples of those of {to}"), size=10)
     return figure

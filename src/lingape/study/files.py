@@ -39,8 +39,7 @@ def read_study(path: str | Path) -> Study:
         if key not in data:
             raise InvalidArgument(f"{path} must name its {key}, such as {_EXAMPLES[key]}.")
     explorers, instances = data.pop("explorers"), data.pop("instances")
-    explorers = [explorers] if isinstance(explorers, str) else explorers
-    if not isinstance(explorers, Mapping | list):
+    if not isinstance(explorers, Mapping | list):  # just one
         explorers = [explorers]
     for text in explorers.values() if isinstance(explorers, Mapping) else explorers:
         if not isinstance(text, str):

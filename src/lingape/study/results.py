@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..complexity import characteristic_time
 from ..environments import Instance
-from ..errors import DesignFailed, InvalidArgument, MissingExtra
+from ..errors import DesignFailed, InvalidArgument, imported
 from ..markdown import markdown_table
 from ..printable import printable
 from ..rates import clopper_pearson
@@ -126,18 +125,11 @@ class Results:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the rows as a pandas table."""
-        return _imported("pandas").DataFrame([asdict(row) for row in self.rows])
+        return imported("pandas", "This table needs", extra="tables").DataFrame(
+            [asdict(row) for row in self.rows]
+        )
 
     def to_polars(self) -> "polars.DataFrame":
         """Return the rows as a polars table."""
         rows = [asdict(row) | {"counts": list(row.counts)} for row in self.rows]
-        return _imported("polars").DataFrame(rows)
-
-
-def _imported(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as reason:
-        raise MissingExtra(
-            f"This table needs {package}, which is not installed: pip install 'lingape[tables]'."
-        ) from reason
+        return imported("polars", "This table needs", extra="tables").DataFrame(rows)

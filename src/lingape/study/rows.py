@@ -105,14 +105,12 @@ class RowLog:
         lines = data[:whole].splitlines()
         try:
             first = json.loads(lines[0])
-            same = first["format"] == FORMAT and first["version"] == VERSION
-            if not same:
+            if (first["format"], first["version"]) != (FORMAT, VERSION):
                 raise InvalidState(
                     f"{path} must be a file of {FORMAT} {VERSION}; got {first['format']!r} "
                     f"{first['version']!r}."
                 )
-            differences = _differences(dict(first["study"]), header["study"])
-            if differences:
+            if differences := _differences(dict(first["study"]), header["study"]):
                 raise InvalidState(
                     f"{path} holds another study: {'; '.join(differences)}. Continue the study "
                     "that wrote it, or write to another file."
