@@ -52,13 +52,12 @@ def test_who_dies_in_line_is_not_waited_for(ads, first, monkeypatch):
 def test_an_interrupt_in_line(ads, first, monkeypatch):
     """Whoever gives up keeps nobody waiting, also if the turn comes later."""
 
-    def interrupted(seconds):
+    def interrupted(turn, seconds):
         raise KeyboardInterrupt
 
-    place = journals._Place(ads._store._open_journal())
-    monkeypatch.setattr(place._reached, "wait", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        place.wait(60)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(journals.Future, "result", interrupted)
+        ads._store._open_journal().enter()
     first.kill()
     first.join()
     assert ads.add(1, 1.0).pulls == 1

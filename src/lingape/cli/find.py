@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..printable import printable
+from . import options
 from .live import warn
-from .options import ARM_IS_IN_ENVIRONMENT, as_json, new_file, real_rewards, rewards_from
 from .showing import say
 from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..live import Experiment, Ticket
     from ..live.replay import Replay
     from ..live.search import Ending, Search
+    from ..problem import Problem
 
 NAME = "find"  # of the experiment
 SHOWN = 20  # arms in the table of pulls
@@ -38,26 +39,13 @@ def _checked_wait(_context: click.Context, _option: click.Parameter, wait: float
 
 
 @click.command(cls=OneThreaded)
-@click.argument("arms", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--reward-cmd",
-    required=True,
-    metavar="CMD",
-    help="Shell command that pulls an arm and prints the reward as its last line.",
-)
-@real_rewards
-@click.option(
-    "--explorer",
-    default="lingape",
-    show_default=True,
-    help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
-)
+@options.reward_cmd
+@options.real_problem
+@options.explorer
 @click.option(
     "--max-pulls", type=click.IntRange(min=1), help="Stop at this many rewards in the log."
 )
-@click.option(
-    "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
-)
+@options.timeout
 @click.option(
     "--retries",
     type=click.IntRange(min=0),
@@ -76,21 +64,17 @@ def _checked_wait(_context: click.Context, _option: click.Parameter, wait: float
 @click.option(
     "--log",
     "log_path",
-    type=new_file,
+    type=options.new_file,
     help="Where rewards are kept.  [default: name of ARMS + .find.db, in this folder]",
 )
 @click.option("--resume", is_flag=True, help="Continue with the log, if there is one.")
-@as_json
+@options.as_json
 @click.pass_context
 def find(
     ctx: click.Context,
-    arms: str,
+    problem: "Problem",
+    rewards: Any,
     reward_cmd: str,
-    noise_scale: float | None,
-    bounded: tuple[float, float] | None,
-    binary: bool,
-    epsilon: float,
-    delta: float,
     explorer: str,
     max_pulls: int | None,
     timeout: float | None,
@@ -132,34 +116,17 @@ def find(
     """
     from ..live.command import Command
     from ..live.search import Search
-    from ..problem import Problem
-    from ..tables import read_arms
 
-    rewards, scale = rewards_from(noise_scale, bounded, binary)
     command = Command(reward_cmd, timeout)
-    names, features = read_arms(arms)
-    problem = Problem(features, names=names, noise_scale=scale, epsilon=epsilon, delta=delta)
-    path = log_path or Path(arms).name + ".find.db"
-    with (
-        _opened(path, resume, create=problem, rewards=rewards.to_data(), explorer=explorer) as log,
-        requests_to_stop() as (stop, caught),
-        _display(log) as (show, note),
-    ):
-        search = Search(log, command, stop, show, note)
-        for sentence in _opening(search, path, resume):
-            note(sentence)
-        ending = search.run(max_pulls, retries, retry_wait)
-        status = log.status()
-        with log.current() as replay:
-            data, table = _as_data(ending, replay, path), _table(replay, path)
-    code, closing = _closing(ending, status.pulls, path, caught)
-    if json:
-        click.echo(jsonlib.dumps(data, indent=2))
-    else:
-        say(table)
-    warn(status)
-    if closing:
-        say(closing, err=True)
+    path = log_path or Path(ctx.params["arms"]).name + ".find.db"
+    settings = {"create": problem, "rewards": rewards, "explorer": explorer}
+    with _opened(path, resume, **settings) as log, requests_to_stop() as stop:
+        with _display(log) as (show, note):
+            search = Search(log, command, stop, show, note)
+            for sentence in _opening(search, path, resume):
+                note(sentence)
+            ending = search.run(max_pulls, retries, retry_wait)
+        code = _report(ending, log, path, stop.signal, json=json)
     ctx.exit(code)
 
 
@@ -183,7 +150,7 @@ def _opened(path: str, resume: bool, **settings: Any) -> "Experiment":
 def _opening(search: "Search", path: str, resume: bool) -> Iterator[str]:
     """Say what is worth knowing before the first pull, and what was found in the log."""
     if not search.command.mentions_arm:
-        yield ARM_IS_IN_ENVIRONMENT
+        yield options.ARM_IS_IN_ENVIRONMENT
     pulls, settled = search.progress
     if pulls or search.left:
         yield f"Continuing with {path}; rewards in it: {pulls}."
@@ -198,7 +165,23 @@ def _opening(search: "Search", path: str, resume: bool) -> Iterator[str]:
         )
 
 
-def _closing(ending: "Ending", pulls: int, path: str, caught: list[int]) -> tuple[int, str]:
+def _report(ending: "Ending", log: "Experiment", path: str, signal: int, *, json: bool) -> int:
+    """Print how a search ended; return the exit code."""
+    status = log.status()
+    with log.current() as replay:
+        data, table = _as_data(ending, replay, path), _table(replay, path)
+    code, closing = _closing(ending, status.pulls, path, signal)
+    if json:
+        click.echo(jsonlib.dumps(data, indent=2))
+    else:
+        say(table)
+    warn(status)
+    if closing:
+        say(closing, err=True)
+    return code
+
+
+def _closing(ending: "Ending", pulls: int, path: str, signal: int) -> tuple[int, str]:
     """Return the exit code, and what to say if the question is still open."""
     from ..live.search import AT_LIMIT, INTERRUPTED
 
@@ -211,7 +194,7 @@ def _closing(ending: "Ending", pulls: int, path: str, caught: list[int]) -> tupl
             "that close."
         )
     if ending.words == INTERRUPTED:
-        return 128 + caught[-1], f"Interrupted. {safe}; to continue, {again}."
+        return 128 + signal, f"Interrupted. {safe}; to continue, {again}."
     if ending.failure is None:
         return 0, ""
     if ending.outside:

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..printable import printable
+from . import options
 from .group import Group
-from .options import as_json, new_file, real_rewards, rewards_from, time_to_live
+from .options import as_json
 from .showing import say
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..live import (
-        Client,
-        Experiment,
-        Progress,
-        RemoteExperiment,
-        Status,
-        Verification,
-    )
+    from ..live import Client, Experiment, Progress, RemoteExperiment, Status, Verification
+    from ..problem import Problem
 
 OVER = 3  # exit code of ask when there is nothing left to pull
 
@@ -107,32 +102,19 @@ def _say_progress(
 
 @live.command()
 @place
-@click.argument("arms", type=click.Path(exists=True, dir_okay=False))
-@real_rewards
+@options.real_problem
+@options.explorer
 @click.option(
-    "--explorer",
-    default="lingape",
-    show_default=True,
-    help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
-)
-@click.option(
-    "--norm-bound",
-    type=float,
-    help="S, an upper bound on the length of θ, for some bounds.",
+    "--norm-bound", type=float, help="S, an upper bound on the length of θ, for some bounds."
 )
 @click.option("--seed", default=0, show_default=True, help="For explorers that draw at random.")
 @as_json
 def new(
     url: str,
     name: str,
-    arms: str,
-    noise_scale: float | None,
-    bounded: tuple[float, float] | None,
-    binary: bool,
-    epsilon: float,
-    delta: float,
+    problem: "Problem",
+    rewards: Any,
     explorer: str,
-    norm_bound: float | None,
     seed: int,
     json: bool,
 ) -> None:
@@ -142,20 +124,8 @@ def new(
     rests on it. If the experiment is there already with the same settings, nothing happens.
     """
     from ..live import Experiment
-    from ..problem import Problem
-    from ..tables import read_arms
 
-    rewards, scale = rewards_from(noise_scale, bounded, binary)
-    names, features = read_arms(arms)
-    problem = Problem(
-        features,
-        names=names,
-        noise_scale=scale,
-        norm_bound=norm_bound,
-        epsilon=epsilon,
-        delta=delta,
-    )
-    settings = {"rewards": rewards.to_data(), "explorer": explorer, "seed": seed}
+    settings = {"rewards": rewards, "explorer": explorer, "seed": seed}
     if _remote(url):
         with _client(url) as client:
             client.create(name, problem, **settings)
@@ -209,7 +179,7 @@ def list_(url: str, json: bool) -> None:
     help="How many arms.",
 )
 @click.option("--worker", help="Who asks, for the log.")
-@time_to_live
+@options.time_to_live
 @click.option("--key", help="Asking again with the same key gives the same tickets.")
 @as_json
 @click.pass_context
@@ -304,7 +274,7 @@ def certificate(url: str, name: str, json: bool) -> None:
 
 @live.command()
 @place
-@click.argument("path", type=new_file)
+@click.argument("path", type=options.new_file)
 @as_json
 def export(url: str, name: str, path: str, json: bool) -> None:
     """Write the log to a new file, as JSON lines: for verify, for import, and to keep.

@@ -4,33 +4,39 @@ import platform
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import LingapeError
 from ..printable import printable
+from . import options
 from .live import open_experiment, place, warn
-from .options import ARM_IS_IN_ENVIRONMENT, as_json, time_to_live
 from .showing import live_line, say
 from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..live import Experiment, LogCertificate, RemoteExperiment, Ticket
+    from ..live import Experiment, RemoteExperiment, Ticket
     from ..live.command import Command, Stop
-    from ..live.tickets import TimeToLive
+
+
+def _checked_worst(
+    _context: click.Context, _option: click.Parameter, worst: float | None
+) -> float | None:
+    from ..problem import LARGEST
+
+    if worst is not None and not abs(worst) <= LARGEST:
+        raise click.BadParameter(
+            f"must be a finite number, at most {LARGEST:g} in size; got {worst:g}.",
+            param_hint="--worst",
+        )
+    return worst
 
 
 @click.command(cls=OneThreaded)
 @place
-@click.option(
-    "--reward-cmd",
-    required=True,
-    metavar="CMD",
-    help="Shell command that pulls an arm and prints the reward as its last line.",
-)
+@options.reward_cmd
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -38,7 +44,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many commands run side by side.",
 )
-@time_to_live
+@options.time_to_live
 @click.option(
     "--max-pulls", type=click.IntRange(min=1), help="Run the command at most this many times."
 )
@@ -49,17 +55,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Give up after this many failures in a row.",
 )
-@click.option(
-    "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
-)
+@options.timeout
 @click.option(
     "--worst",
     type=float,
     metavar="REWARD",
+    callback=_checked_worst,
     help="The worst possible reward, told when the command fails; without it the ticket is "
     "voided.",
 )
-@as_json
+@options.as_json
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -100,40 +105,15 @@ def run(
       lingape live run http://lab:8000 ads --reward-cmd './measure {name}' --workers 4
     """
     from ..live.command import Command
-    from ..live.crew import run_crew
-    from ..problem import LARGEST
 
-    if worst is not None and not abs(worst) <= LARGEST:
-        raise click.BadParameter(
-            f"must be a finite number, at most {LARGEST:g} in size; got {worst:g}.",
-            param_hint="--worst",
-        )
     command = Command(reward_cmd, timeout)
     if not command.mentions_arm:
-        say(ARM_IS_IN_ENVIRONMENT, err=True)
-    trials = _Trials(command, worst, max_failures)
-    code, closing = 0, ""
-    with (
-        open_experiment(url, name) as experiment,
-        requests_to_stop() as (stop, caught),
-        live_line("starting", quiet=json) as show,
-    ):
-        try:
-            run_crew(
-                _Source(experiment, stop, show),
-                lambda ticket: trials.reward(ticket, stop),
-                workers=workers,
-                max_pulls=max_pulls,
-                max_failures=max_failures if worst is None else 1,
-                ttl=ttl,
-            )
-        except (KeyboardInterrupt, CommandFailed) as reason:
-            if stop.soon:
-                code, closing = 128 + caught[-1], "Interrupted."
-            else:
-                row = trials.in_a_row
-                so_often = f"{row} commands in a row failed. " if row > 1 else ""
-                code, closing = FAILED, f"{so_often}{reason}"
+        say(options.ARM_IS_IN_ENVIRONMENT, err=True)
+    with open_experiment(url, name) as experiment, requests_to_stop() as stop:
+        trials = _Trials(command, worst, max_failures, stop)
+        with live_line("starting", quiet=json) as show:
+            limits = {"workers": workers, "max_pulls": max_pulls, "ttl": ttl}
+            code, closing = trials.run(experiment, show, **limits)
         status = experiment.status()
     certificate = status.certificate
     if code == 0 and not certificate.settled:
@@ -150,63 +130,72 @@ class CommandFailed(LingapeError):
     """The command gave no reward."""
 
 
-@dataclass(frozen=True)
-class _Source:
-    """An experiment that hands out no more tickets once it is time to stop."""
-
-    experiment: "Experiment | RemoteExperiment"
-    stop: "Stop"
-    show: Callable[[str], None] | None
-
-    def ask(
-        self, n: int = 1, *, worker: str | None = None, ttl: "TimeToLive" = "1d"
-    ) -> "list[Ticket]":
-        if self.stop.soon:
-            raise KeyboardInterrupt
-        return self.experiment.ask(n, worker=f"{platform.node()}-{worker}", ttl=ttl)
-
-    def tell(self, ticket: str, reward: float) -> None:
-        pulls = self.experiment.tell(ticket, reward).pulls
-        if self.show is not None:
-            self.show(f"{pulls:,} rewards")
-
-    def void(self, ticket: str, reason: str) -> None:
-        self.experiment.void(ticket, reason)
-
-    def certificate(self) -> "LogCertificate":
-        return self.experiment.certificate()
-
-
 class _Trials:
     """Runs of the command, and what happens to those that fail."""
 
-    def __init__(self, command: "Command", worst: float | None, most_in_a_row: int) -> None:
+    def __init__(
+        self, command: "Command", worst: float | None, most_in_a_row: int, stop: "Stop"
+    ) -> None:
         self._command, self._worst, self._most = command, worst, most_in_a_row
+        self._stop = stop
         self._lock = threading.Lock()
-        self.in_a_row = 0
+        self._in_a_row = 0
         self._voided: Counter[str] = Counter()  # by arm
         self._doubtful = False  # whether one was voided that the arm may have made fail
 
-    def reward(self, ticket: "Ticket", stop: "Stop") -> float:
+    def run(
+        self,
+        experiment: "Experiment | RemoteExperiment",
+        show: Callable[[str], None] | None,
+        **limits: Any,
+    ) -> tuple[int, str]:
+        """Pull until there is a reason to stop; return the exit code, and what to say first."""
+        from ..live.crew import run_crew
+
+        def go_on() -> None:
+            if self._stop.soon:
+                raise KeyboardInterrupt
+
+        try:
+            run_crew(
+                experiment,
+                self._reward,
+                max_failures=self._most if self._worst is None else 1,
+                name=f"{platform.node()}-run",
+                check=go_on,
+                show=lambda progress: show and show(f"{progress.pulls:,} rewards"),
+                **limits,
+            )
+        except (KeyboardInterrupt, CommandFailed) as reason:
+            if self._stop.soon:
+                return 128 + self._stop.signal, "Interrupted."
+            row = self._in_a_row
+            so_often = f"{row} commands in a row failed. " if row > 1 else ""
+            return FAILED, f"{so_often}{reason}"
+        return 0, ""
+
+    def _reward(self, ticket: "Ticket") -> float:
         """Return what the command prints for a ticket, or the worst there is."""
         from ..live.command import NoReward
         from ..live.replay import asked_by
 
-        result = self._command.run(ticket, asked_by(ticket.id), stop)  # asked for one at a time
+        result = self._command.run(
+            ticket, asked_by(ticket.id), self._stop
+        )  # asked for one at a time
         with self._lock:
             if not isinstance(result, NoReward):
-                self.in_a_row = 0
+                self._in_a_row = 0
                 return result
-            self.in_a_row += 1
+            self._in_a_row += 1
             failed = f"{printable(ticket.name)} failed: the command {result}."
             # What always fails, or cannot be run, is not the arm's fault.
-            by_arm = self.in_a_row < self._most and result.begun and not stop.now
+            by_arm = self._in_a_row < self._most and result.begun and not self._stop.now
             if self._worst is not None and by_arm:
                 say(f"{failed} Told {self._worst:g}.", err=True)
                 return self._worst
             say(f"{failed} Its ticket is voided.", err=True)
             self._voided[printable(ticket.name)] += 1
-            self._doubtful |= self._worst is None and result.begun and not stop.now
+            self._doubtful |= self._worst is None and result.begun and not self._stop.now
         raise CommandFailed(f"The command {result}.")
 
     def sum_up(self) -> None:

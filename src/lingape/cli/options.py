@@ -3,12 +3,10 @@
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from ..live.rewards import Rewards
 
 
 class Target(click.Path):
@@ -26,6 +24,7 @@ ARM_IS_IN_ENVIRONMENT = (
     "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
     "LINGAPE_NAME or LINGAPE_FEATURES."
 )
+PROVEN = ("epsilon", "delta", "norm_bound")  # and not about rewards
 new_file = Target(dir_okay=False)
 new_folder = Target(file_okay=False)
 as_json = click.option("--json", is_flag=True, help="Print the results as JSON.")
@@ -40,6 +39,21 @@ def pull_limit(default: int) -> Callable[[Any], Any]:
     return click.option("--max-pulls", default=default, show_default=True, help=limits)
 
 
+explorer = click.option(
+    "--explorer",
+    default="lingape",
+    show_default=True,
+    help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
+)
+reward_cmd = click.option(
+    "--reward-cmd",
+    required=True,
+    metavar="CMD",
+    help="Shell command that pulls an arm and prints the reward as its last line.",
+)
+timeout = click.option(
+    "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
+)
 time_to_live = click.option(
     "--ttl",
     default="1d",
@@ -55,8 +69,41 @@ _delta = click.option(
 )
 
 
-def real_rewards(command: Any) -> Any:
-    """Add the options that describe real rewards, and what to prove."""
+def real_problem(command: Any) -> Any:
+    """Add the arms, and the options that describe real rewards and what to prove.
+
+    The command gets `problem` and `rewards`, as Experiment.open takes them.
+    """
+
+    @wraps(command)
+    def with_problem(
+        *given: Any,
+        arms: str,
+        noise_scale: float | None,
+        bounded: tuple[float, float] | None,
+        binary: bool,
+        **options: Any,
+    ) -> Any:
+        from ..live.rewards import Rewards
+        from ..problem import Problem
+        from ..tables import read_arms
+
+        if (noise_scale is not None) + (bounded is not None) + binary != 1:
+            raise click.UsageError(
+                "Say how noisy rewards are with one of --noise-scale R (the standard deviation, "
+                "if they are Gaussian), --bounded LOW HIGH and --binary."
+            )
+        rewards = Rewards.of("binary" if binary else bounded)
+        names, features = read_arms(arms)
+        problem = Problem(
+            features,
+            names=names,
+            noise_scale=rewards.noise_scale if noise_scale is None else noise_scale,
+            **{name: options.pop(name) for name in PROVEN if name in options},
+        )
+        return command(*given, problem=problem, rewards=rewards.to_data(), **options)
+
+    added: Any = with_problem
     for option in (
         _delta,
         _epsilon,
@@ -69,9 +116,10 @@ def real_rewards(command: Any) -> Any:
             help="Rewards lie between LOW and HIGH; R is half of that range.",
         ),
         click.option("--noise-scale", type=float, help="R: rewards have R-sub-Gaussian noise."),
+        click.argument("arms", type=click.Path(exists=True, dir_okay=False)),
     ):
-        command = option(command)
-    return command
+        added = option(added)
+    return added
 
 
 def simulated_rewards(command: Any) -> Any:
@@ -80,21 +128,6 @@ def simulated_rewards(command: Any) -> Any:
         "--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise."
     )
     return scale(_epsilon(_delta(command)))
-
-
-def rewards_from(
-    noise_scale: float | None, bounded: tuple[float, float] | None, binary: bool
-) -> "tuple[Rewards, float]":
-    """Return the rewards that these options describe, and R; exactly one must be given."""
-    from ..live.rewards import Rewards
-
-    if (noise_scale is not None) + (bounded is not None) + binary != 1:
-        raise click.UsageError(
-            "Say how noisy rewards are with one of --noise-scale R (the standard deviation, if "
-            "they are Gaussian), --bounded LOW HIGH and --binary."
-        )
-    rewards = Rewards.of("binary" if binary else bounded)
-    return rewards, rewards.noise_scale if noise_scale is None else noise_scale
 
 
 def numbers(text: str, option: str) -> list[float]:

@@ -28,15 +28,15 @@ def interruptible(closing: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
-    """Turn signals into requests to stop; also yield the list of signals received."""
+def requests_to_stop() -> "Iterator[Stop]":
+    """Turn signals into requests to stop."""
     from ..live.command import Stop
 
-    stop, caught = Stop(), []
+    stop = Stop()
     before: dict[int, Any] = {}
 
     def handle(number: int, frame: object) -> None:
-        caught.append(number)
+        stop.signal = number
         stop.level = stop.level + 1 if number == signal.SIGINT else 2
         if stop.level == 1:  # os.write, because we may be in the middle of printing
             with suppress(OSError):
@@ -48,7 +48,7 @@ def requests_to_stop() -> "Iterator[tuple[Stop, list[int]]]":
             if signal.getsignal(sign) is not signal.SIG_IGN:
                 before[sign] = signal.signal(sign, handle)
     try:
-        yield stop, caught
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -20,7 +20,7 @@ from ..checks import checked_whole
 from ..errors import InvalidArgument, InvalidState, MissingExtra, StorageFailed, in_words
 from ..problem import Problem
 from .addresses import checked_url
-from .crew import Outcome, run_crew
+from .crew import Workplace
 from .events import Created, Event, from_data
 from .history import Point, checked_points
 from .model_check import ModelCheck
@@ -28,7 +28,7 @@ from .replay import LogCertificate, Progress
 from .standing import Status, Summary, Unreadable
 from .texts import checked_name
 from .tickets import Ticket, TimeToLive, id_of
-from .verification import Verification, read_export, verify, write_export
+from .verification import Verification, read_export, verify
 
 if TYPE_CHECKING:
     from .transport import Transport
@@ -163,19 +163,13 @@ class Client:
             ) from reason
 
 
-class RemoteExperiment:
+class RemoteExperiment(Workplace):
     """An experiment on a server, with the methods of Experiment."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, checked_name(name)
         self._closed = False
         self._path = f"/api/experiments/{name}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop using it for good; the client and its other experiments may go on."""
@@ -248,10 +242,6 @@ class RemoteExperiment:
                 return found
             time.sleep(LOOK)
 
-    def export(self, path: str | Path) -> int:
-        """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        return write_export(path, self.export_lines())
-
     def export_lines(self) -> Iterator[str]:
         """Yield the lines of an export as they arrive.
 
@@ -280,25 +270,6 @@ class RemoteExperiment:
             path = Path(folder) / "log.jsonl"
             self.export(path)
             return verify(read_export(path))
-
-    def run(
-        self,
-        reward_fn: Callable[[Ticket], float],
-        *,
-        workers: int = 4,
-        max_pulls: int | None = None,
-        max_failures: int = 10,
-        ttl: TimeToLive = "1d",
-    ) -> Outcome:
-        """Call `reward_fn` with tickets, in threads, until it is settled; see Experiment.run."""
-        return run_crew(
-            self,
-            reward_fn,
-            workers=workers,
-            max_pulls=max_pulls,
-            max_failures=max_failures,
-            ttl=ttl,
-        )
 
     def watch(self) -> Iterator[Status]:
         """Yield the status now, and whenever it has moved, until it is settled."""

@@ -28,6 +28,7 @@ class Stop:
     """A request to stop: 1 after the command that runs now, 2 at once. Signal handlers set it."""
 
     level: int = 0
+    signal: int = 0  # the last one received
 
     @property
     def soon(self) -> bool:

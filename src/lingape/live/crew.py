@@ -2,16 +2,18 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, Self
 
 from ..checks import checked_whole
 from ..errors import ExplorationOver, LingapeError
 from ..scaffold import checked_reward
-from .replay import LogCertificate
+from .replay import LogCertificate, Progress
 from .texts import shortened
 from .tickets import Ticket, TimeToLive, checked_ttl
+from .verification import write_export
 
 
 @dataclass(frozen=True)
@@ -31,38 +33,85 @@ class Outcome:
     failures: tuple[Failure, ...]
 
 
-class Source(Protocol):
-    """An experiment, here or on a server."""
+class Workplace(Protocol):
+    """An experiment, here or on a server, and what is done with either in the same way."""
 
     def ask(
         self, n: int = 1, *, worker: str | None = None, ttl: TimeToLive = "1d"
     ) -> list[Ticket]: ...
 
-    def tell(self, ticket: str, reward: float) -> object: ...
+    def tell(self, ticket: str | Ticket, reward: float) -> Progress: ...
 
-    def void(self, ticket: str, reason: str) -> object: ...
+    def void(self, ticket: str | Ticket, reason: str) -> Progress: ...
 
     def certificate(self) -> LogCertificate: ...
 
+    def export_lines(self) -> Iterator[str]: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def export(self, path: str | Path) -> int:
+        """Write the log to a new file as JSON lines, each event with its hash; return how many."""
+        return write_export(path, self.export_lines())
+
+    def run(
+        self,
+        reward_fn: Callable[[Ticket], float],
+        *,
+        workers: int = 4,
+        max_pulls: int | None = None,
+        max_failures: int = 10,
+        ttl: TimeToLive = "1d",
+    ) -> Outcome:
+        """Call `reward_fn` with tickets, in threads, until the question is answered.
+
+        If it raises, the ticket is voided and the exception is among the failures returned.
+        max_pulls: how many calls to make at most.
+        max_failures: how many failures in a row end the run; the last one is raised.
+        ttl: for how long to count on each reward, as for ask.
+        """
+        return run_crew(
+            self,
+            reward_fn,
+            workers=workers,
+            max_pulls=max_pulls,
+            max_failures=max_failures,
+            ttl=ttl,
+        )
+
 
 def run_crew(
-    experiment: Source,
+    experiment: Workplace,
     reward_fn: Callable[[Ticket], float],
     *,
     workers: int,
     max_pulls: int | None,
     max_failures: int,
-    ttl: TimeToLive = "1d",
+    ttl: TimeToLive,
+    name: str = "run",
+    check: Callable[[], None] = lambda: None,
+    show: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Call `reward_fn` with tickets, in threads, until the question is answered."""
+    """Call `reward_fn` with tickets, in threads, until the question is answered.
+
+    name: of the crew, for the log.
+    check: called before each ask; what it raises ends the run.
+    show: called after each tell.
+    """
     checked_whole("workers", workers, least=1)
     checked_whole("max_failures", max_failures, least=1)
     if max_pulls is not None:
         checked_whole("max_pulls", max_pulls, advice="None is for no limit.")
     checked_ttl(ttl)
-    crew = _Crew(experiment, reward_fn, max_pulls, max_failures, ttl)
+    crew = _Crew(experiment, reward_fn, max_pulls, max_failures, ttl, check, show)
     threads = [
-        threading.Thread(target=crew.work, args=(f"run-{os.getpid()}-{i}",))
+        threading.Thread(target=crew.work, args=(f"{name}-{os.getpid()}-{i}",))
         for i in range(workers)
     ]
     for thread in threads:
@@ -92,12 +141,15 @@ class _Crew:
 
     def __init__(
         self,
-        experiment: Source,
+        experiment: Workplace,
         reward_fn: Callable[[Ticket], float],
         max_pulls: int | None,
         max_failures: int,
         ttl: TimeToLive,
+        check: Callable[[], None],
+        show: Callable[[Progress], None],
     ) -> None:
+        self._check, self._show = check, show
         self._experiment, self._reward_fn, self._ttl = experiment, reward_fn, ttl
         self._left, self._max_failures = max_pulls, max_failures
         self._lock = threading.Lock()
@@ -110,6 +162,7 @@ class _Crew:
     def work(self, worker: str) -> None:
         try:
             while self._another():
+                self._check()
                 self._pull(self._experiment.ask(worker=worker, ttl=self._ttl)[0])
         except ExplorationOver:
             self.over = True
@@ -137,7 +190,7 @@ class _Crew:
                     reason.add_note(f"{self._in_a_row} calls in a row failed; this was the last.")
                     self._stop(reason)
             return
-        self._experiment.tell(ticket.id, reward)
+        self._show(self._experiment.tell(ticket.id, reward))
         with self._lock:
             self.told += 1
             self._in_a_row = 0

@@ -16,7 +16,7 @@ from ..checks import checked_whole
 from ..errors import Conflict, ExplorationOver, InvalidArgument, NotFound
 from ..problem import Problem
 from ..scaffold import checked_reward
-from .crew import Outcome, run_crew
+from .crew import Workplace
 from .events import (
     Added,
     Asked,
@@ -40,13 +40,13 @@ from .store import Note, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turns import SharedLog, Turn
-from .verification import Verification, export_line, read_export, verify, write_export
+from .verification import Verification, export_line, read_export, verify
 
 MOST = 1_000  # tickets in one ask
 VERBS = ("ask", "tell", "void", "add")  # methods that record something, also over HTTP
 
 
-class Experiment(SharedLog):
+class Experiment(SharedLog, Workplace):
     """A question put to the world, kept in a database; Experiment.open opens one.
 
     An object may be shared by threads, and an experiment by processes, each with its own object
@@ -125,12 +125,6 @@ class Experiment(SharedLog):
                     "another name."
                 )
         self._save_if_far(replay)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @property
     def problem(self) -> Problem:
@@ -298,10 +292,6 @@ class Experiment(SharedLog):
         history.follow(read_pages(self._store, self.name))
         return history.points(points)
 
-    def export(self, path: str | Path) -> int:
-        """Write the log to a new file as JSON lines, each event with its hash; return how many."""
-        return write_export(path, self.export_lines())
-
     def export_lines(self) -> Iterator[str]:
         """Yield the lines of an export, reading the log page by page."""
         for page in read_pages(self._store, self.name):
@@ -339,31 +329,6 @@ class Experiment(SharedLog):
             entries, head = list(view.read()), view.head()
         self._store.sync()
         return verify(entries, head=head)
-
-    def run(
-        self,
-        reward_fn: Callable[[Ticket], float],
-        *,
-        workers: int = 4,
-        max_pulls: int | None = None,
-        max_failures: int = 10,
-        ttl: TimeToLive = "1d",
-    ) -> Outcome:
-        """Call `reward_fn` with tickets, in threads, until the question is answered.
-
-        If it raises, the ticket is voided and the exception is among the failures returned.
-        max_pulls: how many calls to make at most.
-        max_failures: how many failures in a row end the run; the last one is raised.
-        ttl: for how long to count on each reward, as for ask.
-        """
-        return run_crew(
-            self,
-            reward_fn,
-            workers=workers,
-            max_pulls=max_pulls,
-            max_failures=max_failures,
-            ttl=ttl,
-        )
 
     def _closing(self, turn: Turn, ticket: Any) -> Told | Voided:
         """Return the event that closed a ticket, or raise if there is no such ticket."""

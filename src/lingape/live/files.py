@@ -8,6 +8,7 @@ closing it again would release the locks that SQLite holds on it.
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -102,7 +103,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._place: _Place | None = None
+        self._standing: threading.Thread | None = None  # in line
         try:
             self._file = os.open(path, os.O_RDWR)
         except PermissionError:  # of a file that others write
@@ -124,9 +125,25 @@ class Journal:
         """
         if fcntl is None or self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
             return
-        if self._place is None or self._place.over:  # else our thread is still waiting there
-            self._place = _Place(self)
-            self._place.wait(COURTESY)
+        if self._standing is not None and self._standing.is_alive():
+            return  # from a time before, when we gave up waiting for it
+        # Waiting for a lock has no time limit, so another thread waits.
+        turn: Future[None] = Future()
+        self._standing = threading.Thread(target=self._stand, args=(turn,), daemon=True)
+        self._standing.start()
+        try:
+            with suppress(TimeoutError):
+                turn.result(COURTESY)
+        finally:
+            turn.cancel()
+
+    def _stand(self, turn: "Future[None]") -> None:
+        """Wait for the lock; if it comes too late, release it at once."""
+        self._lock(fcntl.LOCK_EX)
+        if turn.set_running_or_notify_cancel():
+            turn.set_result(None)
+        else:
+            self.leave()
 
     def leave(self) -> None:
         """Let the next process write."""
@@ -140,44 +157,9 @@ class Journal:
         except (BlockingIOError, PermissionError):
             return False
         except OSError:  # a system that has no such locks
-            return True
+            pass
         return True
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         if hasattr(self, "_file"):
             close(self._file)
-
-
-class _Place:
-    """A place in line.
-
-    Waiting for a lock has no time limit, so another thread waits; if it gets the lock too late, it
-    releases it at once.
-    """
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._deciding = threading.Lock()
-        self._reached = threading.Event()
-        self._given_up = False
-        threading.Thread(target=self._stand, daemon=True).start()
-
-    def _stand(self) -> None:
-        self._journal._lock(fcntl.LOCK_EX)
-        with self._deciding:
-            if self._given_up:
-                self._journal.leave()
-            self._reached.set()
-
-    @property
-    def over(self) -> bool:
-        """Whether the thread is done."""
-        return self._reached.is_set()
-
-    def wait(self, seconds: float) -> None:
-        """Return when it is our turn, or when the time is up."""
-        try:
-            self._reached.wait(seconds)
-        finally:
-            with self._deciding:
-                self._given_up = not self._reached.is_set()

@@ -16,14 +16,11 @@ not, this store can no longer be used, and what is there now has to be opened in
 """
 
 import os
-import random
 import sqlite3
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeVar
 
 from ..errors import InvalidState, NotFound, StorageFailed
 from .files import WAL, Journal
@@ -41,8 +38,6 @@ from .store import (
     checksum,
 )
 
-PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
-T = TypeVar("T")
 _stores: "Living[SqliteStore]" = Living()  # of this process
 _connecting = threading.RLock()  # held while connecting, and from before a fork until after it
 
@@ -235,68 +230,24 @@ class SqliteStore(SqliteFile):
                 finally:
                     other._mutex.release()
 
-    @contextmanager
-    def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
-        """Run a transaction: all of it, or nothing."""
-
-        def attempt() -> None:
-            connection.execute(begin)
-            try:  # a transaction that is not immediate begins with a query
-                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            except sqlite3.Error:
-                connection.execute("ROLLBACK")
-                raise
-
-        _roll_back(connection)  # what an interrupt at the worst moment may have left
-        try:
-            self._retry(attempt)
-            yield
-            self._retry(lambda: connection.execute("COMMIT"))
-        finally:
-            _roll_back(connection)
-
-    def _retry(self, attempt: Callable[[], T]) -> T:
-        """Return what `attempt` returns, once no other process is in the way."""
-        end = time.monotonic() + self._patience
-        while True:
-            try:
-                return attempt()
-            except sqlite3.OperationalError as reason:
-                busy = (reason.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > end:
-                    raise
-            time.sleep(PAUSE * random.random())
-
-    def before_fork(self) -> None:
-        """Wait until other threads are done, keep them out, and close the file."""
-        self._mutex.acquire()
-        with suppress(sqlite3.Error):
-            self._disconnect()
-
-    def after_fork(self) -> None:
-        """Let other threads in, or in the child those to come."""
-        self._mutex.release()
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
 
 _held: list[SqliteStore] = []  # during a fork
 
 
 def _before_fork() -> None:
+    """Wait until other threads are done, keep them out, and close all files."""
     _connecting.acquire()
-    for store in list(_stores):
-        store.before_fork()
+    for store in _stores:
+        store._mutex.acquire()
         _held.append(store)
+        with suppress(sqlite3.Error):
+            store._disconnect()
 
 
 def _after_fork() -> None:
+    """Let other threads in, or in the child those to come."""
     while _held:
-        _held.pop().after_fork()
+        _held.pop()._mutex.release()
     _connecting.release()
 
 

@@ -1,10 +1,11 @@
 """A connection to an SQLite file: opening it, checking that it is ours, and failures."""
 
 import os
+import random
 import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from .store import WAY_OUT, from_bytes, tables
 APPLICATION = 0x4C474150  # "LGAP", in the file's header
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for other writers
+PAUSE = 0.002  # seconds between looks, at most; SQLite's own pauses grow to 0.1 s
 
 T = TypeVar("T")
 
@@ -46,7 +48,7 @@ SCHEMA = [
 ]
 
 
-class SqliteFile(ABC):
+class SqliteFile:
     """A file, and the connection to it while there is one."""
 
     def __init__(self, url: str, *, patience: float) -> None:
@@ -58,14 +60,6 @@ class SqliteFile(ABC):
         self._journal: Journal | None = None
         self._over = ""  # why it cannot be used any more
         self._still: tuple[int, ...] | None = None  # of a file that nobody writes to
-
-    @abstractmethod
-    def _within(self, connection: sqlite3.Connection, begin: str) -> AbstractContextManager[None]:
-        """Run a transaction: all of it, or nothing."""
-
-    @abstractmethod
-    def _retry(self, attempt: Callable[[], T]) -> T:
-        """Return what `attempt` returns, once no other process is in the way."""
 
     def _connect(self) -> sqlite3.Connection:
         self._files.opening()
@@ -166,3 +160,41 @@ class SqliteFile(ABC):
             if name.startswith(code):
                 return StorageFailed(f"{self.url} cannot be used now: {reason}. {advice}")
         return StorageFailed(f"{self.url} cannot be used now: {reason} ({name}).")
+
+    @contextmanager
+    def _within(self, connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+        """Run a transaction: all of it, or nothing."""
+
+        def attempt() -> None:
+            connection.execute(begin)
+            try:  # a transaction that is not immediate begins with a query
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.Error:
+                connection.execute("ROLLBACK")
+                raise
+
+        _roll_back(connection)  # what an interrupt at the worst moment may have left
+        try:
+            self._retry(attempt)
+            yield
+            self._retry(lambda: connection.execute("COMMIT"))
+        finally:
+            _roll_back(connection)
+
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        """Return what `attempt` returns, once no other process is in the way."""
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as reason:
+                busy = (reason.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
+                    raise
+            time.sleep(PAUSE * random.random())
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
