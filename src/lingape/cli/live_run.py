@@ -4,7 +4,7 @@ import platform
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -112,8 +112,7 @@ def run(
     with open_experiment(url, name) as experiment, requests_to_stop() as stop:
         trials = _Trials(command, worst, max_failures, stop)
         with live_line("starting", quiet=json) as show:
-            limits = {"workers": workers, "max_pulls": max_pulls, "ttl": ttl}
-            code, closing = trials.run(experiment, show, **limits)
+            code, closing = trials.run(experiment, show, workers, max_pulls, ttl)
         status = experiment.status()
     certificate = status.certificate
     if code == 0 and not certificate.settled:
@@ -147,25 +146,28 @@ class _Trials:
         self,
         experiment: "Experiment | RemoteExperiment",
         show: Callable[[str], None] | None,
-        **limits: Any,
+        workers: int,
+        max_pulls: int | None,
+        ttl: str | None,
     ) -> tuple[int, str]:
         """Pull until there is a reason to stop; return the exit code, and what to say first."""
-        from ..live.crew import run_crew
+        from ..live.crew import Crew
 
         def go_on() -> None:
             if self._stop.soon:
                 raise KeyboardInterrupt
 
         try:
-            run_crew(
+            Crew(
                 experiment,
                 self._reward,
-                max_failures=self._most if self._worst is None else 1,
+                max_pulls,
+                self._most if self._worst is None else 1,
+                ttl,
                 name=f"{platform.node()}-run",
                 check=go_on,
                 show=lambda progress: show and show(f"{progress.pulls:,} rewards"),
-                **limits,
-            )
+            ).run(workers)
         except (KeyboardInterrupt, CommandFailed) as reason:
             if self._stop.soon:
                 return 128 + self._stop.signal, "Interrupted."

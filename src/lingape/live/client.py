@@ -21,8 +21,9 @@ from ..errors import InvalidArgument, InvalidState, MissingExtra, StorageFailed,
 from ..problem import Problem
 from .addresses import checked_url
 from .crew import Workplace
+from .data import restored
 from .events import Created, Event, from_data
-from .history import Point, checked_points
+from .history import Point
 from .model_check import ModelCheck
 from .replay import LogCertificate, Progress
 from .standing import Status, Summary, Unreadable
@@ -235,7 +236,7 @@ class RemoteExperiment(Workplace):
 
     def history(self, points: int = 300) -> list[Point]:
         """Return how B(t) fell, in at most `points` points; the server replays the whole log."""
-        path = f"/history?points={checked_points(points)}"
+        path = f"/history?points={checked_whole('points', points, least=2)}"
         while True:
             found, complete = self._get(path, _history)
             if complete:
@@ -299,23 +300,21 @@ class RemoteExperiment(Workplace):
 
 
 def _summaries(data: Any) -> list[Summary | Unreadable]:
-    lines = [Summary.from_dict(line) for line in data["experiments"]]
-    damaged = [Unreadable(log["name"], log["error"]) for log in data["unreadable"]]
+    lines = restored(list[Summary], data["experiments"])
+    damaged = restored(list[Unreadable], data["unreadable"])
     return sorted([*lines, *damaged], key=lambda one: one.name)
 
 
 def _tickets(data: Any) -> list[Ticket]:
-    return [
-        Ticket(**ticket | {"features": tuple(ticket["features"])}) for ticket in data["tickets"]
-    ]
+    return restored(list[Ticket], data["tickets"])
 
 
 def _progress(data: Any) -> Progress:
-    return Progress(data["pulls"], data["settled"])
+    return restored(Progress, data)
 
 
 def _history(data: Any) -> tuple[list[Point], bool]:
-    return [Point(**point) for point in data["points"]], data["complete"]
+    return restored(list[Point], data["points"]), data["complete"]
 
 
 def _key() -> str:

@@ -76,54 +76,93 @@ class Workplace(Protocol):
         max_failures: how many failures in a row end the run; the last one is raised.
         ttl: for how long to count on each reward, as for ask.
         """
-        return run_crew(
-            self,
-            reward_fn,
-            workers=workers,
-            max_pulls=max_pulls,
-            max_failures=max_failures,
-            ttl=ttl,
-        )
+        return Crew(self, reward_fn, max_pulls, max_failures, ttl).run(workers)
 
 
-def run_crew(
-    experiment: Workplace,
-    reward_fn: Callable[[Ticket], float],
-    *,
-    workers: int,
-    max_pulls: int | None,
-    max_failures: int,
-    ttl: TimeToLive,
-    name: str = "run",
-    check: Callable[[], None] = lambda: None,
-    show: Callable[[Progress], None] = lambda progress: None,
-) -> Outcome:
-    """Call `reward_fn` with tickets, in threads, until the question is answered.
+@dataclass(eq=False)
+class Crew:
+    """Threads that pull arms.
 
     name: of the crew, for the log.
     check: called before each ask; what it raises ends the run.
     show: called after each tell.
     """
-    checked_whole("workers", workers, least=1)
-    checked_whole("max_failures", max_failures, least=1)
-    if max_pulls is not None:
-        checked_whole("max_pulls", max_pulls, advice="None is for no limit.")
-    checked_ttl(ttl)
-    crew = _Crew(experiment, reward_fn, max_pulls, max_failures, ttl, check, show)
-    threads = [
-        threading.Thread(target=crew.work, args=(f"{name}-{os.getpid()}-{i}",))
-        for i in range(workers)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        _wait_for(threads)
-    finally:  # also on Ctrl-C: finish the calls under way
-        crew.over = True
-        _wait_for(threads)
-    if crew.trouble is not None:
-        raise crew.trouble
-    return Outcome(experiment.certificate(), crew.told, tuple(crew.failures))
+
+    experiment: Workplace
+    reward_fn: Callable[[Ticket], float]
+    max_pulls: int | None
+    max_failures: int
+    ttl: TimeToLive
+    name: str = "run"
+    check: Callable[[], None] = lambda: None
+    show: Callable[[Progress], None] = lambda progress: None
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked = self._in_a_row = self._told = 0
+        self._failures: list[Failure] = []
+        self._trouble: BaseException | None = None
+        self._over = False
+
+    def run(self, workers: int) -> Outcome:
+        """Pull until the question is answered, or until a limit."""
+        checked_whole("workers", workers, least=1)
+        checked_whole("max_failures", self.max_failures, least=1)
+        if self.max_pulls is not None:
+            checked_whole("max_pulls", self.max_pulls, advice="None is for no limit.")
+        checked_ttl(self.ttl)
+        names = (f"{self.name}-{os.getpid()}-{i}" for i in range(workers))
+        threads = [threading.Thread(target=self._work, args=(name,)) for name in names]
+        for thread in threads:
+            thread.start()
+        try:
+            _wait_for(threads)
+        finally:  # also on Ctrl-C: finish the calls under way
+            self._over = True
+            _wait_for(threads)
+        if self._trouble is not None:
+            raise self._trouble
+        return Outcome(self.experiment.certificate(), self._told, tuple(self._failures))
+
+    def _work(self, worker: str) -> None:
+        try:
+            while self._another():
+                self.check()
+                self._pull(self.experiment.ask(worker=worker, ttl=self.ttl)[0])
+        except ExplorationOver:
+            self._over = True
+        except BaseException as reason:
+            self._stop(reason)
+
+    def _another(self) -> bool:
+        with self._lock:
+            if self._over or self._asked == self.max_pulls:
+                return False
+            self._asked += 1
+            return True
+
+    def _pull(self, ticket: Ticket) -> None:
+        try:
+            reward = checked_reward(self.reward_fn(ticket))
+        except Exception as reason:
+            ours = isinstance(reason, LingapeError)
+            why = str(reason) if ours else f"{type(reason).__name__}: {reason}"
+            self.experiment.void(ticket.id, shortened(why))
+            with self._lock:
+                self._failures.append(Failure(ticket, reason))
+                self._in_a_row += 1
+                if self._in_a_row >= self.max_failures:
+                    reason.add_note(f"{self._in_a_row} calls in a row failed; this was the last.")
+                    self._stop(reason)
+            return
+        self.show(self.experiment.tell(ticket.id, reward))
+        with self._lock:
+            self._told += 1
+            self._in_a_row = 0
+
+    def _stop(self, reason: BaseException) -> None:
+        self._trouble = self._trouble or reason
+        self._over = True
 
 
 def _wait_for(threads: list[threading.Thread]) -> None:
@@ -134,67 +173,3 @@ def _wait_for(threads: list[threading.Thread]) -> None:
     for thread in threads:
         while thread.is_alive():
             thread.join(0.5)
-
-
-class _Crew:
-    """Threads that pull arms."""
-
-    def __init__(
-        self,
-        experiment: Workplace,
-        reward_fn: Callable[[Ticket], float],
-        max_pulls: int | None,
-        max_failures: int,
-        ttl: TimeToLive,
-        check: Callable[[], None],
-        show: Callable[[Progress], None],
-    ) -> None:
-        self._check, self._show = check, show
-        self._experiment, self._reward_fn, self._ttl = experiment, reward_fn, ttl
-        self._left, self._max_failures = max_pulls, max_failures
-        self._lock = threading.Lock()
-        self._in_a_row = 0
-        self.told = 0
-        self.failures: list[Failure] = []
-        self.trouble: BaseException | None = None
-        self.over = False
-
-    def work(self, worker: str) -> None:
-        try:
-            while self._another():
-                self._check()
-                self._pull(self._experiment.ask(worker=worker, ttl=self._ttl)[0])
-        except ExplorationOver:
-            self.over = True
-        except BaseException as reason:
-            self._stop(reason)
-
-    def _another(self) -> bool:
-        with self._lock:
-            if self.over or self._left == 0:
-                return False
-            self._left = None if self._left is None else self._left - 1
-            return True
-
-    def _pull(self, ticket: Ticket) -> None:
-        try:
-            reward = checked_reward(self._reward_fn(ticket))
-        except Exception as reason:
-            ours = isinstance(reason, LingapeError)
-            why = str(reason) if ours else f"{type(reason).__name__}: {reason}"
-            self._experiment.void(ticket.id, shortened(why))
-            with self._lock:
-                self.failures.append(Failure(ticket, reason))
-                self._in_a_row += 1
-                if self._in_a_row >= self._max_failures:
-                    reason.add_note(f"{self._in_a_row} calls in a row failed; this was the last.")
-                    self._stop(reason)
-            return
-        self._show(self._experiment.tell(ticket.id, reward))
-        with self._lock:
-            self.told += 1
-            self._in_a_row = 0
-
-    def _stop(self, reason: BaseException) -> None:
-        self.trouble = self.trouble or reason
-        self.over = True

@@ -19,6 +19,7 @@ from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args, get_type_hints
 
+from ..checks import glimpse
 from ..errors import InvalidState, in_words
 from ..problem import LARGEST
 from .rewards import Rewards
@@ -338,5 +339,4 @@ def _contrast(there: Any, now: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = "none" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return "none" if value is None else glimpse(value)

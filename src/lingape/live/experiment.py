@@ -31,7 +31,7 @@ from .events import (
     of_ticket,
     rounded,
 )
-from .history import History, Point, checked_points
+from .history import History, Point
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, make_explorer
 from .rewards import Rewards
@@ -287,7 +287,7 @@ class Experiment(SharedLog, Workplace):
 
     def history(self, points: int = 300) -> list[Point]:
         """Return how B(t) fell, in at most `points` points; it replays the whole log."""
-        checked_points(points)
+        checked_whole("points", points, least=2)
         history = History()
         history.follow(read_pages(self._store, self.name))
         return history.points(points)

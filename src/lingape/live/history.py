@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import checked_whole
 from .replay import Replay
 from .standing import contest_in, gap_bound_of
 from .store import Entry
@@ -75,8 +74,3 @@ class History:
             chosen = np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
             points = [points[i] for i in chosen]
         return points
-
-
-def checked_points(points: int) -> int:
-    """Return how many points to show, or raise InvalidArgument."""
-    return checked_whole("points", points, least=2)

@@ -22,7 +22,6 @@ says. Then there may be a warning although no arm is to blame.
 """
 
 import math
-from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +44,7 @@ class Loss(NamedTuple):
 def voided(replay: Replay) -> Loss | None:
     """Compare how often the arms' tickets are voided; None if none was."""
     closings = replay.closings
-    waiting = np.zeros_like(closings.counted)
-    for ticket in replay.open.values():
-        waiting[ticket.arm] += 1
+    waiting = _per_arm(replay, [ticket.arm for ticket in replay.open.values()])
     return compared(closings.counted_voids, closings.counted, waiting)
 
 
@@ -61,18 +58,20 @@ def overdue(replay: Replay, now: float) -> Loss | None:
     if replay.settled is not None:
         seq, now = replay.settled.seq, min(now, replay.settled.time)
     usual = closings.usual_wait
-    waiting = np.zeros_like(closings.closed)
-    late = set()
+    waiting, late = [], set()
     for name, ticket in replay.open.items():
         asked = asked_by(name)
         if not ticket.awaited(now) or seq - asked > max(LEAST, LONG * usual):
             late.add((ticket.arm, asked // (1 + int(2 * usual))))
         else:
-            waiting[ticket.arm] += 1
-    lost = np.zeros_like(closings.closed)
-    for arm, count in Counter(arm for arm, _ in late).items():
-        lost[arm] = count
-    return compared(lost, closings.closed + lost, waiting)
+            waiting.append(ticket.arm)
+    lost = _per_arm(replay, [arm for arm, _ in late])
+    return compared(lost, closings.closed + lost, _per_arm(replay, waiting))
+
+
+def _per_arm(replay: Replay, arms: list[int]) -> IntArray:
+    """Return how often each arm is in a list."""
+    return np.bincount(np.array(arms, dtype=np.int64), minlength=len(replay.problem))
 
 
 def compared(lost: IntArray, tickets: IntArray, waiting: IntArray) -> Loss | None:

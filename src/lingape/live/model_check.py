@@ -13,8 +13,8 @@ Whether arms lose tickets as often as each other is compared in losses.py.
 """
 
 import math
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..arrays import FloatArray, IntArray
 from ..printable import printable
 from ..problem import LARGEST, Problem
 from . import losses
+from .data import Data
 from .replay import Averages, Replay
 
 RARE = 1e-4
@@ -47,7 +48,7 @@ class ArmFit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ModelCheck:
+class ModelCheck(Data):
     """Whether rewards look as assumed.
 
     arms: pulled ones, worst fit first, at most 500.
@@ -85,19 +86,7 @@ class ModelCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return vars(self) | {
-            "arms": [fit._asdict() for fit in self.arms],
-            "warnings": list(self.warnings),
-            "statement": str(self),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` wrote."""
-        values = {field.name: data[field.name] for field in fields(cls)}
-        values["arms"] = tuple(ArmFit(**fit) for fit in data["arms"])
-        values["warnings"] = tuple(data["warnings"])
-        return cls(**values)
+        return super().to_dict() | {"statement": str(self)}
 
 
 def check(replay: Replay, now: float) -> ModelCheck:

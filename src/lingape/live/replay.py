@@ -7,7 +7,7 @@ an event changes is said where it is declared (events.py), in terms of the metho
 import copy
 import inspect
 from collections import defaultdict
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..errors import InvalidArgument, InvalidArm, InvalidState, LingapeError, in
 from ..problem import Problem
 from ..scaffold import Conversation
 from ..specs import Recipe
+from .data import Data
 from .events import FORMAT, Asked, Created, Event, Settled, damaged, from_text
 from .store import START, Entry, Head, check_link
 
@@ -47,7 +48,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LogCertificate(Certificate):
+class LogCertificate(Certificate, Data):
     """What is proven, and the log that proves it.
 
     The hash covers everything in the log up to that event: if it was kept, it shows whether
@@ -73,10 +74,8 @@ class LogCertificate(Certificate):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return what `to_dict` wrote."""
-        values = {field.name: data[field.name] for field in fields(cls)}
-        values["gap_bound"] = np.inf if data["gap_bound"] is None else data["gap_bound"]
-        values["arms"], values["assumptions"] = tuple(data["arms"]), tuple(data["assumptions"])
-        return cls(**values)
+        bound = np.inf if data["gap_bound"] is None else data["gap_bound"]
+        return super().from_dict(data | {"gap_bound": bound})
 
 
 class Averages:

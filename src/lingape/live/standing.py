@@ -4,15 +4,16 @@ The words are the same in Python, over HTTP and in the shell.
 """
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from ..explorers import Contest
 from ..scaffold import ContestExplorer
 from ..scaffold.by_contests import half_widths
+from .data import Data
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Replay
 
@@ -52,7 +53,7 @@ class Unreadable(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Data):
     """How an experiment stands, in a line.
 
     arms: how many there are.
@@ -100,16 +101,6 @@ class Summary:
         """
         return STATES[self.settled, bool(self.warnings)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return vars(self) | {"warnings": list(self.warnings)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` wrote."""
-        values = {field.name: data[field.name] for field in fields(cls)}
-        return cls(**values | {"warnings": tuple(data["warnings"])})
-
 
 @dataclass(frozen=True)
 class Status(Summary):
@@ -131,24 +122,6 @@ class Status(Summary):
             str(self.certificate),
         ]
         return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return super().to_dict() | {
-            "certificate": self.certificate.to_dict(),
-            "check": self.check.to_dict(),
-            "standings": [standing._asdict() for standing in self.standings],
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` wrote."""
-        parts = {
-            "certificate": LogCertificate.from_dict(data["certificate"]),
-            "check": ModelCheck.from_dict(data["check"]),
-            "standings": tuple(Standing(**standing) for standing in data["standings"]),
-        }
-        return super().from_dict(data | parts)
 
 
 def status_of(replay: Replay, now: float) -> Status:

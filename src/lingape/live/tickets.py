@@ -2,12 +2,13 @@
 
 import re
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 from ..errors import InvalidArgument
 from ..problem import Problem
+from .data import Data
 from .events import Asked
 
 TICKET = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,4})-[a-z2-7]{8}")
@@ -17,7 +18,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 @dataclass(frozen=True)
-class Ticket:
+class Ticket(Data):
     """An arm to pull, and the name under which to tell its reward.
 
     id: the number of the event that asked for it, its place there, and random letters. Numbers
@@ -31,10 +32,6 @@ class Ticket:
     name: str
     features: tuple[float, ...]
     deadline: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return asdict(self) | {"features": list(self.features)}
 
 
 def tickets_of(asked: Asked, problem: Problem) -> list[Ticket]:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..certificate import Certificate
 from ..errors import InvalidState, in_words
+from .data import Data
 from .events import Event, Settled, as_data, as_text, damaged, from_data, from_text
 from .replay import LogCertificate, Replay
 from .store import START, Entry, Head, check_link
@@ -17,7 +18,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Data):
     """What a log was found to prove."""
 
     events: int
@@ -32,10 +33,6 @@ class Verification:
             f"The log is whole: {events}, {rewards}, hash {self.digest}.\n"
             f"What follows from it: {self.certificate}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return asdict(self) | {"certificate": self.certificate.to_dict()}
 
 
 def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verification:

@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from ... import __version__, errors
+from ...checks import glimpse
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
 from ..events import words_by_kind
@@ -265,7 +266,7 @@ async def _unreadable(request: Request, error: Exception) -> Response:
         said = f"The body must be JSON; {first['ctx']['error']} at {first['loc'][-1]}."
         return as_json({"error": said, "kind": "InvalidArgument"}, 400)
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    got = "" if first["type"] == "missing" else f"; got {_glimpse(first.get('input'))}"
+    got = "" if first["type"] == "missing" else f"; got {glimpse(first.get('input'))}"
     said = f"{place}: {first['msg']}{got}. /openapi.json says what fits."
     return as_json({"error": said, "kind": "InvalidArgument"}, 422)
 
@@ -280,7 +281,7 @@ async def _other(request: Request, error: Exception) -> Response:
 
 def _said(request: Request, error: HTTPException) -> str:
     """Return a sentence, also where the framework has only a word or two."""
-    path = _glimpse(request.url.path)
+    path = glimpse(request.url.path)
     match error.status_code, error.detail:
         case 404, "Not Found":
             return f"There is nothing at {path}. /openapi.json lists what there is."
@@ -293,11 +294,6 @@ def _said(request: Request, error: HTTPException) -> str:
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     return as_json({"error": "The server has a bug; its log says which. Please report it."}, 500)
-
-
-def _glimpse(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _add_page(app: FastAPI) -> None:

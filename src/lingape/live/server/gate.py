@@ -69,6 +69,7 @@ def check_tokens(read_token: str | None, write_token: str | None) -> None:
         raise InvalidArgument("The tokens for reading and for writing must differ.")
 
 
+@dataclass(frozen=True)
 class Gate:
     """Check host, token, kind and size of each request before its body is read.
 
@@ -81,28 +82,20 @@ class Gate:
     large: the path to which arms are posted, in requests larger than others may be.
     """
 
-    def __init__(
-        self,
-        app: App,
-        *,
-        read_token: str | None,
-        write_token: str | None,
-        hosts: Collection[str] | None,
-        limits: Limits,
-        posts: Collection[re.Pattern[str]],
-        large: str,
-    ) -> None:
-        self._app, self._hosts, self._limits = app, hosts, limits
-        self._posts, self._large = posts, large
-        self._read = None if read_token is None else read_token.encode()
-        self._write = None if write_token is None else write_token.encode()
+    app: App
+    read_token: str | None
+    write_token: str | None
+    hosts: Collection[str] | None
+    limits: Limits
+    posts: Collection[re.Pattern[str]]
+    large: str
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
-        limit = self._limits.request if scope["path"] == self._large else SMALL
+        limit = self.limits.request if scope["path"] == self.large else SMALL
         refused = (
             self._wrong_host(headers)
             or self._wrong_token(scope, headers)
@@ -115,7 +108,7 @@ class Gate:
         if scope["method"] == "HEAD":
             await self._head(scope, receive, _marked(send))
             return
-        await self._app(scope, _counted(receive, limit, self._limits.numbers), _marked(send))
+        await self.app(scope, _counted(receive, limit, self.limits.numbers), _marked(send))
 
     async def _head(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer as to GET, but with the headers only: a stream would never end."""
@@ -127,7 +120,7 @@ class Gate:
                 await send({"type": "http.response.body"})
                 sent.set()
 
-        work = asyncio.ensure_future(self._app({**scope, "method": "GET"}, receive, only_headers))
+        work = asyncio.ensure_future(self.app({**scope, "method": "GET"}, receive, only_headers))
         answered = asyncio.ensure_future(sent.wait())
         try:
             await asyncio.wait((work, answered), return_when=asyncio.FIRST_COMPLETED)
@@ -138,25 +131,26 @@ class Gate:
             answered.cancel()
 
     def _wrong_host(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        if self._hosts is None:
+        if self.hosts is None:
             return None
         given = headers.get(b"host", "")
         host = given[: given.find("]") + 1] if given.startswith("[") else given.split(":")[0]
-        if host.lower() in self._hosts:
+        if host.lower() in self.hosts:
             return None
         return 400, (
-            f"This server answers to {', '.join(sorted(self._hosts))}; got the host "
+            f"This server answers to {', '.join(sorted(self.hosts))}; got the host "
             f"{given[:100]!r}. Use one of these in the URL."
         )
 
     def _wrong_token(self, scope: Message, headers: dict[bytes, str]) -> tuple[int, str] | None:
         path = scope["path"]
-        if self._write is None or path in OPEN or path.startswith("/static/"):
+        if self.write_token is None or path in OPEN or path.startswith("/static/"):
             return None
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
         given = token.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
-        writes = hmac.compare_digest(given, self._write)
-        reads = self._read is not None and hmac.compare_digest(given, self._read)
+        writes = hmac.compare_digest(given, self.write_token.encode())
+        own = self.read_token
+        reads = own is not None and hmac.compare_digest(given, own.encode())
         if writes or (reads and scope["method"] in ("GET", "HEAD")):
             return None
         if reads:
@@ -171,7 +165,7 @@ class Gate:
         kind, path = headers.get(b"content-type", ""), scope["path"]
         if scope["method"] != "POST" or kind.split(";")[0].strip().lower() == "application/json":
             return None
-        if not any(post.match(path) for post in self._posts):
+        if not any(post.match(path) for post in self.posts):
             return None
         return 415, (
             "What is posted must be JSON, with 'Content-Type: application/json'; got "

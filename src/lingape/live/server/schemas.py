@@ -9,7 +9,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field, PlainValidator, WithJsonSchema, create_mo
 from ...arrays import FloatArray
 from ...problem import LARGEST, Problem
 from ..client import Client
+from ..data import to_data, types_of
 from ..experiment import MOST
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
@@ -165,9 +166,7 @@ def streams(media_type: str) -> dict[str, Any]:
 @cache
 def answer_model(kind: type) -> type[BaseModel]:
     """Return the model of a dataclass or NamedTuple as its data look in JSON."""
-    hints, said = get_type_hints(kind), _descriptions(kind)
-    names = getattr(kind, "_fields", None) or [field.name for field in fields(kind)]
-    shown = {name: hints[name] for name in names} | DIFFERENT.get(kind, {})
+    said, shown = _descriptions(kind), types_of(kind) | DIFFERENT.get(kind, {})
     content: dict[str, Any] = {
         name: (_shown(hint), Field(description=said.get(name))) for name, hint in shown.items()
     }
@@ -190,15 +189,5 @@ def _shown(hint: Any) -> Any:
 
 def as_json(found: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return an answer in ASCII: texts may contain characters that UTF-8 cannot represent."""
-    body = json.dumps(_as_data(found), allow_nan=False, separators=(",", ":"))
+    body = json.dumps(to_data(found), allow_nan=False, separators=(",", ":"))
     return Response(body, status, headers, "application/json")
-
-
-def _as_data(found: Any) -> Any:
-    if hasattr(found, "to_dict"):
-        return found.to_dict()
-    if hasattr(found, "_asdict"):
-        return _as_data(found._asdict())
-    if isinstance(found, dict):
-        return {name: _as_data(value) for name, value in found.items()}
-    return [_as_data(each) for each in found] if isinstance(found, list) else found

@@ -42,7 +42,7 @@ class _Slot:
         self.opening = threading.Lock()
         self.experiment: Experiment | None = None
         self.users = 0
-        self.history: History | None = None
+        self.history = History()
         self.remembering = threading.Lock()
 
 
@@ -169,10 +169,9 @@ class Shelf:
         with self._slot(name) as slot:
             self._opened(name, slot)
             with slot.remembering:
-                history = slot.history or History()
+                history = slot.history
                 pages = read_pages(self._store, name, history.event)
                 history.follow(pages, patience=PATIENCE)
-                slot.history = history
                 return HistoryPage(history.points(points), history.event, history.complete)
 
     def events(self, name: str, after: int, limit: int) -> list[dict[str, Any]]:
