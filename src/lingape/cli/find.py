@@ -21,7 +21,7 @@ from .threads import OneThreaded
 if TYPE_CHECKING:
     from ..live import Experiment, Ticket
     from ..live.replay import Replay
-    from ..live.search import Ending, Search
+    from ..live.search import Search, SearchEnd
     from ..problem import Problem
 
 NAME = "find"  # of the experiment
@@ -165,7 +165,7 @@ def _opening(search: "Search", path: str, resume: bool) -> Iterator[str]:
         )
 
 
-def _report(ending: "Ending", log: "Experiment", path: str, signal: int, *, json: bool) -> int:
+def _report(ending: "SearchEnd", log: "Experiment", path: str, signal: int, *, json: bool) -> int:
     """Print how a search ended; return the exit code."""
     status = log.status()
     with log.current() as replay:
@@ -181,7 +181,7 @@ def _report(ending: "Ending", log: "Experiment", path: str, signal: int, *, json
     return code
 
 
-def _closing(ending: "Ending", pulls: int, path: str, signal: int) -> tuple[int, str]:
+def _closing(ending: "SearchEnd", pulls: int, path: str, signal: int) -> tuple[int, str]:
     """Return the exit code, and what to say if the question is still open."""
     from ..live.search import AT_LIMIT, INTERRUPTED
 
@@ -210,7 +210,7 @@ def _closing(ending: "Ending", pulls: int, path: str, signal: int) -> tuple[int,
     )
 
 
-def _as_data(ending: "Ending", replay: "Replay", path: str) -> dict[str, Any]:
+def _as_data(ending: "SearchEnd", replay: "Replay", path: str) -> dict[str, Any]:
     explorer = replay.explorer
     arm = explorer.recommend()
     return {

@@ -38,7 +38,7 @@ class Form(NamedTuple):
     write: Callable[[Any], Any] = lambda value: value
 
 
-def rounded(time: float) -> float:
+def rounded_time(time: float) -> float:
     """Return a time as precisely as it is written."""
     return round(time, 3)
 
@@ -48,7 +48,7 @@ def _stamp(time: float) -> str:
 
 
 def _time(value: Any) -> float:
-    return rounded(datetime.fromisoformat(value).timestamp())
+    return rounded_time(datetime.fromisoformat(value).timestamp())
 
 
 def _whole(value: Any) -> int:
@@ -319,7 +319,7 @@ def damaged(place: int, why: str) -> InvalidState:
     )
 
 
-def differences(there: Created, now: Created) -> list[str]:
+def changed_settings(there: Created, now: Created) -> list[str]:
     """Return the settings in which the beginnings of two experiments differ, and how."""
     old, new = (created.problem | as_data(created) for created in (there, now))
     names = [*there.problem, "rewards", "explorer", "seed", "format"]

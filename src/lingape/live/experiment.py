@@ -25,11 +25,11 @@ from .events import (
     Told,
     Voided,
     as_text,
-    differences,
+    changed_settings,
     from_text,
     keyed,
     of_ticket,
-    rounded,
+    rounded_time,
 )
 from .history import History, Point
 from .model_check import ModelCheck, check
@@ -86,7 +86,7 @@ class Experiment(SharedLog, Workplace):
         beginning = None
         if create is not None:
             promised = Rewards.of(rewards)
-            beginning = _beginning(name, create, promised, explorer, seed, rounded(clock()))
+            beginning = _beginning(name, create, promised, explorer, seed, rounded_time(clock()))
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
             experiment._open(beginning, create)
@@ -115,7 +115,7 @@ class Experiment(SharedLog, Workplace):
         if beginning is not None and problem is not None:
             same = replace(created, time=beginning.time, version=beginning.version) == beginning
             if not same or replay.problem != problem:
-                others = differences(
+                others = changed_settings(
                     replace(created, problem=replay.problem.to_dict()),
                     replace(beginning, problem=problem.to_dict()),
                 )
@@ -170,7 +170,7 @@ class Experiment(SharedLog, Workplace):
             asked = Asked(
                 **turn.next,
                 tickets=tuple((ticket_id(seq, i), arm) for i, arm in enumerate(arms)),
-                deadline=None if seconds is None else rounded(turn.now + seconds),
+                deadline=None if seconds is None else rounded_time(turn.now + seconds),
                 worker=worker,
                 key=key,
             )

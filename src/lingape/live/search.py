@@ -22,7 +22,7 @@ SETTLED, AT_LIMIT = "settled", "stopped at the pull limit"
 INTERRUPTED, COMMAND_FAILED = "interrupted", "the command failed"
 
 
-class Ending(NamedTuple):
+class SearchEnd(NamedTuple):
     """How a search ended, and which pull failed."""
 
     words: str
@@ -74,14 +74,14 @@ class Search:
                     "really have."
                 )
 
-    def run(self, max_pulls: int | None, retries: int, wait: float) -> Ending:
+    def run(self, max_pulls: int | None, retries: int, wait: float) -> SearchEnd:
         """Pull until the question is answered, or until it has to stop."""
         attempt = 1
         while not self.progress.settled:
             if max_pulls is not None and self.progress.pulls >= max_pulls:
-                return Ending(AT_LIMIT)
+                return SearchEnd(AT_LIMIT)
             if self._stop.soon:
-                return Ending(INTERRUPTED)
+                return SearchEnd(INTERRUPTED)
             try:
                 ticket = self._next()
                 self._show(self.progress.pulls, ticket)
@@ -101,11 +101,11 @@ class Search:
                 self._note(f"{title} failed: the command {failure}. Again in {seconds:g} s.")
                 self._pause(seconds)
             if self._stop.soon and not outside:
-                return Ending(INTERRUPTED, title, attempt, failure)
+                return SearchEnd(INTERRUPTED, title, attempt, failure)
             if attempt > retries or outside:
-                return Ending(COMMAND_FAILED, title, attempt, failure)
+                return SearchEnd(COMMAND_FAILED, title, attempt, failure)
             attempt += 1
-        return Ending(SETTLED)
+        return SearchEnd(SETTLED)
 
     def _next(self) -> Ticket:
         if self.left:

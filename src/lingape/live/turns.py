@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from ..errors import InvalidState, LingapeError, NotFound, StorageFailed
-from .events import Event, Settled, as_text, from_text, rounded
+from .events import Event, Settled, as_text, from_text, rounded_time
 from .forks import after_fork
 from .replay import Replay
 from .snapshots import restore, snapshot_of
@@ -136,7 +136,7 @@ class SharedLog:
         self._store.close()
 
     def _now(self) -> float:
-        return rounded(self._clock())
+        return rounded_time(self._clock())
 
     def _renew(self) -> None:
         """Forget the threads of the parent process, which do not exist here."""
