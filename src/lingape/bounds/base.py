@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from ..arrays import FloatArray
 from ..checks import checked_whole
 from ..errors import InvalidBound
@@ -52,6 +54,21 @@ class AdaptiveBound:
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return ""
+
+
+class NormWidths:
+    """Widths ‖y‖ times one radius, which a subclass returns."""
+
+    shrinks_with_lengths: ClassVar[bool] = True  # and no faster
+
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return the factor in front of ‖y‖."""
+        raise NotImplementedError
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        norms: FloatArray = np.sqrt(estimate.contrasts(leader).variance)
+        norms *= self.radius(problem, estimate)  # (8)
+        return norms
 
 
 def stated(plain: str, exact: str) -> str:

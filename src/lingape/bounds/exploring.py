@@ -10,19 +10,17 @@ from ..arrays import FloatArray, IntArray
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
+from .base import NormWidths
 
 
 @dataclass(frozen=True)
-class FixedRadius:
+class FixedRadius(NormWidths):
     """Intervals √a‖y‖, or √a‖x‖ for single arms."""
 
     length: float  # √a
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         return self.length
-
-    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        return np.sqrt(estimate.contrasts(leader).variance) * self.length
 
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.exploring import FixedRadiusKernel

@@ -4,15 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
-from ..arrays import FloatArray
 from ..errors import InvalidBound
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
     Comparisons,
+    NormWidths,
     checked_comparisons,
     comparison_count,
     no_ridge,
@@ -35,7 +33,7 @@ FIXED_ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class FixedDesign:
+class FixedDesign(NormWidths):
     """Widths around plain least squares that hold at all n, for pulls fixed in advance.
 
     Proposition 1 of Xu et al. (2018), after Soare et al. (2014). For a fixed design the estimated
@@ -56,7 +54,6 @@ class FixedDesign:
     constants: Literal["corrected", "printed", "halved"] = "corrected"
     comparisons: Comparisons = "K^2"
     adaptive: ClassVar[bool] = False
-    shrinks_with_lengths: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, "FixedDesign")
@@ -84,9 +81,6 @@ class FixedDesign:
             return factor * problem.noise_scale * math.sqrt(2 * nats)  # (2)
         nats = math.log(math.pi**2 * n**2 * kappa / (6 * problem.delta))
         return problem.noise_scale * math.sqrt(2 * nats)
-
-    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.fixed_design import FixedDesignKernel

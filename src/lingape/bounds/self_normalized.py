@@ -2,11 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from ..arrays import FloatArray
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -14,6 +11,7 @@ from .base import (
     TELLING_ASSUMPTION,
     AdaptiveBound,
     Comparisons,
+    NormWidths,
     checked_comparisons,
     comparison_count,
     noise_assumption,
@@ -24,7 +22,7 @@ from .base import (
 
 
 @dataclass(frozen=True)
-class SelfNormalized(AdaptiveBound):
+class SelfNormalized(NormWidths, AdaptiveBound):
     """Widths ‖y‖·C_t with C_t from the determinant, equation (3) of Xu et al. (2018).
 
     C_t = R √(2 log(κ det(A)^½ det(λI)^-½ / δ)) + √λ S, around the ridge estimate.
@@ -34,14 +32,13 @@ class SelfNormalized(AdaptiveBound):
     """
 
     comparisons: Comparisons = 1
-    shrinks_with_lengths: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checked_comparisons(self.comparisons, "SelfNormalized")
+        checked_comparisons(self.comparisons, type(self).__name__)
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
-        norm_bound_of(problem, "SelfNormalized")
-        ridge = ridge_of(ridge, 1.0, "SelfNormalized")
+        norm_bound_of(problem, type(self).__name__)
+        ridge = ridge_of(ridge, 1.0, type(self).__name__)
         return LeastSquares(problem.coordinates, ridge=ridge, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
@@ -51,11 +48,6 @@ class SelfNormalized(AdaptiveBound):
         s = norm_bound_of(problem, "SelfNormalized")
         nats = math.log(kappa / problem.delta) + 0.5 * growth
         return problem.noise_scale * math.sqrt(2 * nats) + math.sqrt(estimate.ridge) * s  # (3)
-
-    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        norms = np.sqrt(estimate.contrasts(leader).variance)
-        norms *= self.radius(problem, estimate)  # (8)
-        return norms
 
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.self_normalized import SelfNormalizedKernel
@@ -68,8 +60,4 @@ class SelfNormalized(AdaptiveBound):
         )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (
-            noise_assumption(problem),
-            norm_assumption(problem),
-            TELLING_ASSUMPTION,
-        )
+        return noise_assumption(problem), norm_assumption(problem), TELLING_ASSUMPTION

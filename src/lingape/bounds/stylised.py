@@ -9,25 +9,20 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from ..arrays import FloatArray
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+from .base import TELLING_ASSUMPTION, AdaptiveBound, NormWidths, no_ridge, noise_assumption
 
 
 @dataclass(frozen=True)
-class Stylised(AdaptiveBound):
+class Stylised(NormWidths, AdaptiveBound):
     """Widths R ‖y‖ √(2 log((1 + log n)/δ)) after n pulls: a rule of thumb, without a proof.
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
     """
-
-    shrinks_with_lengths: ClassVar[bool] = True
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Stylised")
@@ -38,9 +33,6 @@ class Stylised(AdaptiveBound):
         """Return the factor in front of ‖y‖."""
         nats = math.log((1.0 + math.log(estimate.pulls)) / problem.delta)
         return problem.noise_scale * math.sqrt(2.0 * nats)
-
-    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
 
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.stylised import StylisedKernel

@@ -2,29 +2,19 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray
 from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import (
-    TELLING_ASSUMPTION,
-    AdaptiveBound,
-    Comparisons,
-    checked_comparisons,
-    comparison_count,
-    noise_assumption,
-    norm_assumption,
-    norm_bound_of,
-    ridge_of,
-)
+from .base import comparison_count, norm_bound_of
+from .self_normalized import SelfNormalized
 
 
 @dataclass(frozen=True)
-class WorstCase(AdaptiveBound):
+class WorstCase(SelfNormalized):
     """Widths ‖y‖·(R√(d log(κ(1 + tL²/λ)/δ)) + √λ S), equation (4) of Xu et al. (2018).
 
     Valid, and far wider than SelfNormalized: kept for comparison. In one dimension, where (4) as
@@ -32,17 +22,6 @@ class WorstCase(AdaptiveBound):
 
     comparisons: κ, as in SelfNormalized.
     """
-
-    comparisons: Comparisons = 1
-    shrinks_with_lengths: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_comparisons(self.comparisons, "WorstCase")
-
-    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
-        norm_bound_of(problem, "WorstCase")
-        ridge = ridge_of(ridge, 1.0, "WorstCase")
-        return LeastSquares(problem.coordinates, ridge=ridge, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the right-hand side of (4)."""
@@ -54,9 +33,6 @@ class WorstCase(AdaptiveBound):
         d = max(2, features.shape[1])  # in one dimension (4) is less than (3), and not valid
         return problem.noise_scale * math.sqrt(d * nats) + math.sqrt(estimate.ridge) * s  # (4)
 
-    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        return np.sqrt(estimate.contrasts(leader).variance) * self.radius(problem, estimate)
-
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.bounds.worst_case import WorstCaseKernel
 
@@ -65,11 +41,4 @@ class WorstCase(AdaptiveBound):
             nats=math.log(comparison_count(self.comparisons, stage.problem) / stage.problem.delta),
             bias=math.sqrt(ridge) * norm_bound_of(stage.problem, "WorstCase"),
             longest=float(np.einsum("kd,kd->k", features, features).max()) / ridge,
-        )
-
-    def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (
-            noise_assumption(problem),
-            norm_assumption(problem),
-            TELLING_ASSUMPTION,
         )

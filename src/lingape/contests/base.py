@@ -20,33 +20,30 @@ class Contest(NamedTuple):
     margin: float  # B(t), by how much at most
 
 
-class Contests(Protocol):
-    """Chooses the closest contest."""
+class Contests:
+    """Chooses the closest contest. A subclass is a frozen dataclass with at least these fields."""
 
-    @property
-    def problem(self) -> Problem: ...
-
-    @property
-    def bound(self) -> Any: ...
+    problem: Problem
+    bound: Any
 
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
         """Return the closest contest."""
-        ...
-
-    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
-        """Return the answers so far, best first; `contest` is the closest."""
-        ...
-
-    def means(self, estimate: LeastSquares) -> FloatArray:
-        """Return the means by which arms are compared."""
-        ...
+        raise NotImplementedError
 
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         """Return by how much each rival may be better than the leader, and the widths in it.
 
         Non-rivals have a margin of -∞.
         """
-        ...
+        raise NotImplementedError
+
+    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
+        """Return the answers so far, best first; `contest` is the closest."""
+        return [contest.leader]
+
+    def means(self, estimate: LeastSquares) -> FloatArray:
+        """Return the means by which arms are compared."""
+        return estimate.means
 
 
 class Radius(Protocol):

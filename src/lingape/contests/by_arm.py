@@ -11,11 +11,11 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER
-from .base import Contest, Radius, Unasked
+from .base import Contest, Contests, Radius, Unasked
 
 
 @dataclass(frozen=True, eq=False)
-class ByArm:
+class ByArm(Contests):
     """The leader is the arm that can be worse than another by least.
 
     With U and L the ends of each arm's interval, B_k = max_{i≠k} U_i - L_k is how much worse arm k
@@ -44,12 +44,6 @@ class ByArm:
         widths: FloatArray = np.sqrt(estimate.variances)
         widths *= self.bound.radius(self.problem, estimate)
         return widths
-
-    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
-        return [contest.leader]
-
-    def means(self, estimate: LeastSquares) -> FloatArray:
-        return estimate.means
 
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         """Return margins by the intervals of both arms, laid end to end."""

@@ -10,11 +10,11 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER, RIVAL, first_max
-from .base import Contest, Unasked
+from .base import Contest, Contests, Unasked
 
 
 @dataclass(frozen=True, eq=False)
-class ByGap:
+class ByGap(Contests):
     """The leader has the largest mean; its rival is the arm that may be better by most.
 
     The paper also admits j = i, whose margin is 0. That floors B(t) at 0 but never changes
@@ -43,9 +43,6 @@ class ByGap:
         if margin == -np.inf:  # all arms are the same arm
             return Contest(leader, (leader + 1) % len(margins), 0.0)
         return Contest(leader, first_max(margins, RIVAL * float(widths[closest])), margin)  # j_t
-
-    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
-        return [contest.leader]
 
     def means(self, estimate: LeastSquares) -> FloatArray:
         return estimate.means if self.truth is None else self.truth

@@ -11,12 +11,12 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import RIVAL, first_max
-from .base import Contest, Unasked
+from .base import Contest, Contests, Unasked
 from .by_gap import ByGap
 
 
 @dataclass(frozen=True, eq=False)
-class ByPair:
+class ByPair(Contests):
     """The m leaders are the arms that can be worse than the m-th best by least.
 
     B_ij = x_iᵀθ̂ - x_jᵀθ̂ + width is how much better than arm j arm i can be. The index of j is the
@@ -27,6 +27,7 @@ class ByPair:
     bound: Bound
     m: int
     all_rows: ClassVar[bool] = True
+    most_arms: ClassVar[int] = 500
 
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
         margins, widths = self._pairs(estimate)
@@ -61,9 +62,6 @@ class ByPair:
             return [contest.leader]
         means = estimate.means
         return sorted(self._ranking(*self._pairs(estimate)), key=lambda k: -means[k])
-
-    def means(self, estimate: LeastSquares) -> FloatArray:
-        return estimate.means
 
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         return ByGap(self.problem, self.bound).margins(estimate, leader)

@@ -9,12 +9,12 @@ from ..bounds import Bound
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import RIVAL
-from .base import Contest, Unasked
+from .base import Contest, Contests, Unasked
 from .by_gap import ByGap
 
 
 @dataclass(frozen=True, eq=False)
-class Top:
+class Top(Contests):
     """The closest contest between one of the m best-looking arms and one of the rest.
 
     Réda, Kaufmann and Delahaye-Duriez (2021): argmax over j ∈ J, i ∉ J of μ_i - μ_j + width.
@@ -46,9 +46,6 @@ class Top:
     def _leaders(self, estimate: LeastSquares) -> list[int]:
         means = np.where(self.problem.can_answer, estimate.means, -np.inf)
         return [int(k) for k in np.argsort(-means, kind="stable")[: self.m]]
-
-    def means(self, estimate: LeastSquares) -> FloatArray:
-        return estimate.means
 
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         return ByGap(self.problem, self.bound).margins(estimate, leader)

@@ -60,6 +60,7 @@ class FrankWolfe(Learner):
     """
 
     all_rows: ClassVar[bool] = True
+    most_arms: ClassVar[int] = MOST_ROWS
 
     def __init__(self, problem: Problem, stopping: StoppingRule, first: list[int]) -> None:
         self.problem, self.stopping = problem, stopping
@@ -100,8 +101,6 @@ class FrankWolfe(Learner):
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.frank_wolfe import FrankWolfeKernel
 
-        if len(stage.problem) > MOST_ROWS:
-            return None
         return FrankWolfeKernel(copy.deepcopy(self.memory), sides_of(stage), self.even)
 
 

@@ -80,6 +80,7 @@ class LazyTracking(Learner):
     """Track the best proportions for the estimate, solved again at each power of 2."""
 
     all_rows: ClassVar[bool] = True
+    most_arms: ClassVar[int] = MOST_ROWS
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -132,8 +133,6 @@ class LazyTracking(Learner):
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lazy_track_and_stop import LazyKernel
 
-        if len(stage.problem) > MOST_ROWS:
-            return None
         spanning = np.array(stage.problem.spanning, dtype=np.int64)
         return LazyKernel(copy.deepcopy(self.memory), spanning, DIGITS)
 

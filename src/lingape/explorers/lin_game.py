@@ -84,6 +84,7 @@ class Game(Learner):
     """Pull the arms that AdaHedge, against the closest alternative, has missed most."""
 
     all_rows: ClassVar[bool] = True
+    most_arms: ClassVar[int] = MOST_ROWS
 
     def __init__(self, problem: Problem, stopping: StoppingRule) -> None:
         self.problem, self.stopping, count = problem, stopping, len(problem)
@@ -123,8 +124,6 @@ class Game(Learner):
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lin_game import GameKernel
 
-        if len(stage.problem) > MOST_ROWS:
-            return None
         return GameKernel(copy.deepcopy(self.memory), sides_of(stage), SHARED)
 
 
@@ -132,6 +131,7 @@ class GameC(Learner):
     """Pull the arms that some answer has missed most, by one AdaHedge over answers and arms."""
 
     all_rows: ClassVar[bool] = True
+    most_arms: ClassVar[int] = MOST_ROWS
 
     def __init__(self, problem: Problem, stopping: StoppingRule) -> None:
         self.problem, self.stopping, count = problem, stopping, len(problem)
@@ -181,8 +181,6 @@ class GameC(Learner):
     def kernel(self, stage: Stage) -> Any:
         from ..kernels.pulls.lin_game import GameCKernel
 
-        if len(stage.problem) > MOST_ROWS:
-            return None
         return GameCKernel(copy.deepcopy(self.memory), sides_of(stage), SHARED)
 
 

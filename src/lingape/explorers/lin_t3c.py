@@ -73,6 +73,7 @@ class TopTwo:
     problem: Problem
     seed: int
     all_rows: ClassVar[bool] = True
+    most_arms: ClassVar[int] = MOST_ROWS
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         drawn = self._drawn(estimate)
@@ -107,6 +108,4 @@ class TopTwo:
         from ..kernels.pulls.lin_t3c import LinT3CKernel
 
         count = len(stage.problem)
-        if count > MOST_ROWS:
-            return None
         return LinT3CKernel(self.seed, stage.problem.epsilon, np.zeros(count))

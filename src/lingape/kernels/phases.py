@@ -13,21 +13,15 @@ from .pulls.proportions import most_behind, write_turns
 from .worlds import pay
 
 
-class NoWorld(NamedTuple):
-    """Pays nothing, to see where pulls would go."""
+class Nothing(NamedTuple):
+    """Pays nothing, to see where pulls would go; as a bound, keeps nothing beside the estimate."""
 
     reward: float = 0.0
 
 
-@pay.of(NoWorld)
-def _(world: NoWorld, arm: int, rng: np.random.Generator) -> float:
+@pay.of(Nothing)
+def _(world: Nothing, arm: int, rng: np.random.Generator) -> float:
     return world.reward
-
-
-class NoBound(NamedTuple):
-    """Keeps nothing beside the estimate."""
-
-    nothing: float = 0.0
 
 
 @compiled
@@ -84,7 +78,7 @@ def walk(
     target: float,
 ) -> None:
     """Make pulls one by one, until the longest difference is no longer than `target`."""
-    model, clock = Model(arena, book, NoBound(0.0)), book.clock
+    model, clock = Model(arena, book, Nothing(0.0)), book.clock
     rebuild(model, plan)
     longest = math.inf
     while longest > target and clock[PULLS] < until:

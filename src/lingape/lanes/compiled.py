@@ -24,6 +24,7 @@ from ..kernels.stage import Stage
 from ..kernels.worlds import pay
 from ..least_squares import ill_conditioned
 from ..openings import EachArm
+from ..problem import Problem
 from ..pulls.base import Learner
 from ..scaffold.by_contests import ContestExplorer
 
@@ -56,20 +57,19 @@ class ContestLane:
     def of(cls, explorer: ContestExplorer) -> Self | None:
         """Return a lane, or None, saying so once, if a part of the explorer has no kernel."""
         _, contests, pull, stopping = explorer.parts
-        stage, made, lacking = _stage(explorer), {}, []
+        parts: dict[str, Any] = {"bound": contests.bound, "contest": contests}
+        parts |= {"stopping": stopping, "pull": pull}
+        lacking = [_name(part) for part in parts.values() if not _serves(part, explorer.problem)]
         if not explorer.problem.plain:
-            lacking.append("problems with pullable or answers")
-        for name, part in (
-            ("bound", contests.bound),
-            ("contest", contests),
-            ("stopping", stopping),
-            ("pull", pull),
-        ):
-            made[name] = kernel = part.kernel(stage) if hasattr(part, "kernel") else None
-            if kernel is None:
-                lacking.append(getattr(part, "__name__", type(part).__name__))
-            elif getattr(part, "sample", False):
-                stage = stage._replace(dropped=kernel.dropped)
+            lacking = ["problems with pullable or answers"]
+        made: dict[str, Any] = {}
+        if not lacking:
+            stage = _stage(explorer)
+            for name, part in parts.items():
+                made[name] = part.kernel(stage)
+                if getattr(part, "sample", False):
+                    stage = stage._replace(dropped=made[name].dropped)
+            lacking = [_name(parts[name]) for name, kernel in made.items() if kernel is None]
         if lacking:
             _say_once(" and ".join(lacking))
             return None
@@ -172,6 +172,16 @@ class ContestLane:
             self.begun = opening.over(estimate)
         book.counts[:], book.sums[:] = estimate.counts, estimate.sums
         book.clock[PULLS] = estimate.pulls
+
+
+def _name(part: Any) -> str:
+    return str(getattr(part, "__name__", type(part).__name__))
+
+
+def _serves(part: Any, problem: Problem) -> bool:
+    """Whether the part has a kernel for problems like this one."""
+    few = len(problem) <= getattr(part, "most_arms", len(problem))
+    return hasattr(part, "kernel") and few
 
 
 def _stage(explorer: ContestExplorer) -> Stage:

@@ -89,7 +89,7 @@ class PhaseLane:
         counts, step = estimate.counts.copy(), 1
         while True:
             further, nothing = counts.copy(), np.zeros(len(counts))
-            phases.follow(further, nothing, shares, phases.NoWorld(), rng, step)
+            phases.follow(further, nothing, shares, phases.Nothing(), rng, step)
             trial.load(further, nothing)
             over = self.explorer.phase_over(trial)
             if over and step == 1:

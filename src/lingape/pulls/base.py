@@ -1,9 +1,8 @@
 """What every pull rule has, and what some have beside.
 
-`kernel(stage)` returns the compiled form of a rule, for those that have one; it may return None,
-if there are too many arms for it, say. A kernel that needs something solved for in Python now and
-then asks `help(kernel, features, means, leader, rival)` of its rule, which returns the kernel to
-go on with.
+`kernel(stage)` returns the compiled form of a rule, for those that have one, for up to
+`most_arms` arms. A kernel that needs something solved for in Python now and then asks
+`help(kernel, features, means, leader, rival)` of its rule, which returns the kernel to go on with.
 """
 
 from typing import Any, Protocol
@@ -11,8 +10,7 @@ from typing import Any, Protocol
 from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
 
-# Arms, of which some kernels keep a matrix: above this there is none.
-MOST_ROWS = 500
+MOST_ROWS = 500  # arms, of which some kernels keep a matrix: their part's `most_arms`
 
 
 class PullRule(Protocol):

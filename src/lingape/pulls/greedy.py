@@ -27,6 +27,8 @@ class _Greedy:
 
         return new_greedy(len(stage.estimate.counts))
 
+    __name__ = "greedy"
+
     def __repr__(self) -> str:
         return "greedy"
 

@@ -29,7 +29,7 @@ from ..least_squares import SPANNING
 from ..openings import Spanning
 from ..problem import LARGEST, Problem, as_float
 from ..stopping import Moment, Surest
-from .by_contests import CompiledContests, ContestExplorer
+from .by_contests import ContestExplorer
 from .conversation import Conversation, adaptive_only
 
 
@@ -199,7 +199,7 @@ class BudgetContestExplorer(BudgetExplorer, ContestExplorer):
             self._contest = self.parts.contests.closest(self.estimate, {})
         super()._finish_if_spent()
 
-    def adopt(self, lane: CompiledContests) -> None:
+    def adopt(self, lane: Any) -> None:
         """Take over what a compiled run was paid, as if it had been told."""
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(self.parts.pull, self.parts.stopping)

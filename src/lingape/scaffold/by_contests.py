@@ -2,7 +2,7 @@
 and when it is over.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,20 +15,6 @@ from ..pulls import PullRule
 from ..pulls.base import Learner
 from ..stopping import StoppingRule
 from .conversation import Conversation
-
-
-class CompiledContests(Protocol):
-    """A compiled run to take data back from (lanes/compiled.py)."""
-
-    counts: Any
-    sums: Any
-    contest: Any
-    settled: Any
-    begun: bool  # whether arms can be compared
-
-    def hand_over(self, pull: Any, stopping: Any) -> None:
-        """Let an explorer's parts take over what their kernels keep."""
-        ...
 
 
 class Parts(NamedTuple):
@@ -106,8 +92,8 @@ class ContestExplorer(Conversation):
         if opening.over(self.estimate):
             self._contest = contests.closest(self.estimate, stopping.unasked)
 
-    def adopt(self, lane: CompiledContests) -> None:
-        """Take over what a compiled run was paid, as if it had been told."""
+    def adopt(self, lane: Any) -> None:
+        """Take over what a compiled run (lanes.ContestLane) was paid, as if it had been told."""
         _, contests, pull, stopping = self.parts
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(pull, stopping)

@@ -1,6 +1,6 @@
 """Count a rival that the leader has once beaten as beaten (Tirinzoni and Degenne 2022)."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,8 +10,6 @@ from ..kernels.stage import Stage
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
-MOST = 4_000  # arms, of which the kernel keeps track in pairs
-
 
 class Eliminating:
     """Drop the rivals that the leader beats, for good, and stop if none is left.
@@ -20,6 +18,8 @@ class Eliminating:
 
     sample: whether beaten rivals are not asked about any more, either.
     """
+
+    most_arms: ClassVar[int] = 4_000  # of which the kernel keeps track in pairs
 
     def __init__(self, problem: Problem, *, sample: bool) -> None:
         self.problem, self.sample = problem, sample
@@ -61,8 +61,6 @@ class Eliminating:
         from ..kernels.stopping.elimination import EliminationKernel
 
         count = len(self.problem)
-        if count > MOST:
-            return None
         dropped = np.full((count, count), np.inf)
         for leader, rivals in self.dropped.items():
             for rival, margin in rivals.items():

@@ -3,9 +3,9 @@
 import math
 from typing import Any, NamedTuple
 
-from ...arrays import FloatArray, IntArray
+from ...arrays import FloatArray
 from ...ties import LEADER
-from ..book import Model
+from ..book import Arena, Book, Model
 from ..bounds.base import radius
 from ..bounds.exploring import two_best
 from ..compiling import compiled
@@ -20,26 +20,13 @@ class ByArmKernel(NamedTuple):
 def _(contest: ByArmKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
     arena, book, bound = model
     factor = radius(bound, arena, book)
-    leader, rival, margin = _by_arm(
-        contest.means,
-        book.variances,
-        factor,
-        arena.twins,
-        arena.noise_scale,
-        book.scores,
-    )
+    leader, rival, margin = _by_arm(contest.means, arena, book, factor)
     return leader, rival, margin, factor
 
 
 @compiled
-def _by_arm(
-    means: FloatArray,
-    variances: FloatArray,
-    factor: float,
-    twins: IntArray,
-    noise_scale: float,
-    upper: FloatArray,
-) -> tuple[int, int, float]:
+def _by_arm(means: FloatArray, arena: Arena, book: Book, factor: float) -> tuple[int, int, float]:
+    twins, variances, upper = arena.twins, book.variances, book.scores
     count, size = len(means), 0.0
     for k in range(count):
         upper[k] = means[k] + factor * math.sqrt(variances[k])
@@ -49,7 +36,7 @@ def _by_arm(
     first, second = two_best(upper, twins)
     if second < 0:  # all arms are the same arm
         return first, (first + 1) % count, 0.0
-    slack = LEADER * (noise_scale + size)
+    slack = LEADER * (arena.noise_scale + size)
     least = math.inf
     for k in range(count):
         above = upper[second] if twins[k] == twins[first] else upper[first]

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ...arrays import FloatArray, IntArray
+from ...arrays import FloatArray
 from ...ties import LEADER, RIVAL
 from ..book import PULLS, Arena, Book, Model
 from ..compiling import compiled
@@ -29,15 +29,7 @@ def _(pull: LinT3CKernel, model: Model, leader: int, rival: int) -> int:
 def _drawn(pull: LinT3CKernel, arena: Arena, book: Book, pulls: int) -> int:
     """Return the arm that settles best between a drawn leader and its challenger."""
     leader = _drawn_leader(pull, arena, book, pulls)
-    rival = _challenger(
-        book.means,
-        book.gap_variance,
-        arena.twins,
-        leader,
-        pull.epsilon,
-        arena.noise_scale,
-        pull.noise,
-    )
+    rival = _challenger(pull, arena, book, leader)
     return sharpest_between(book.cross, book.variances, leader, rival, book.scores)
 
 
@@ -64,24 +56,16 @@ def _drawn_leader(pull: LinT3CKernel, arena: Arena, book: Book, pulls: int) -> i
 
 
 @compiled
-def _challenger(
-    means: FloatArray,
-    gap_variance: FloatArray,
-    twins: IntArray,
-    leader: int,
-    epsilon: float,
-    noise_scale: float,
-    deviations: FloatArray,
-) -> int:
+def _challenger(pull: LinT3CKernel, arena: Arena, book: Book, leader: int) -> int:
     """Return the arm that is least far behind the leader, in standard deviations."""
-    least = math.inf
+    means, twins, deviations, least = book.means, arena.twins, pull.noise, math.inf
     for k in range(len(means)):
         deviations[k] = math.inf
         if twins[k] != twins[leader]:
-            ahead = means[leader] - means[k] + epsilon
-            deviations[k] = ahead / math.sqrt(gap_variance[leader, k])
+            ahead = means[leader] - means[k] + pull.epsilon
+            deviations[k] = ahead / math.sqrt(book.gap_variance[leader, k])
             least = min(least, deviations[k])
     rival = 0
-    while deviations[rival] > least + RIVAL * (noise_scale + abs(least)):
+    while deviations[rival] > least + RIVAL * (arena.noise_scale + abs(least)):
         rival += 1
     return rival
