@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from ..live.command import Command, Stop
 
 
-def _checked_worst(
-    _context: click.Context, _option: click.Parameter, worst: float | None
-) -> float | None:
-    from ..problem import LARGEST
-
-    if worst is not None and not abs(worst) <= LARGEST:
-        raise click.BadParameter(
-            f"must be a finite number, at most {LARGEST:g} in size; got {worst:g}.",
-            param_hint="--worst",
-        )
-    return worst
-
-
 @click.command(cls=OneThreaded)
 @place
 @options.reward_cmd
@@ -60,7 +47,6 @@ def _checked_worst(
     "--worst",
     type=float,
     metavar="REWARD",
-    callback=_checked_worst,
     help="The worst possible reward, told when the command fails; without it the ticket is "
     "voided.",
 )
@@ -106,6 +92,7 @@ def run(
     """
     from ..live.command import Command
 
+    _check_worst(worst)
     command = Command(reward_cmd, timeout)
     if not command.mentions_arm:
         say(options.ARM_IS_IN_ENVIRONMENT, err=True)
@@ -123,6 +110,16 @@ def run(
     if code:
         say(f"{closing} All rewards told are safe; run it again to continue.", err=True)
     ctx.exit(code)
+
+
+def _check_worst(worst: float | None) -> None:
+    from ..problem import LARGEST
+
+    if worst is not None and not abs(worst) <= LARGEST:
+        raise click.BadParameter(
+            f"must be a finite number, at most {LARGEST:g} in size; got {worst:g}.",
+            param_hint="--worst",
+        )
 
 
 class CommandFailed(LingapeError):
@@ -181,9 +178,8 @@ class _Trials:
         from ..live.command import NoReward
         from ..live.replay import asked_by
 
-        result = self._command.run(
-            ticket, asked_by(ticket.id), self._stop
-        )  # asked for one at a time
+        number = asked_by(ticket.id)  # of the pull: tickets are asked for one at a time
+        result = self._command.run(ticket, number, self._stop)
         with self._lock:
             if not isinstance(result, NoReward):
                 self._in_a_row = 0
