@@ -155,8 +155,8 @@ class Study:
         for explorer, instance in {task[0]: task[1] for task in reversed(tasks)}.items():
             where = self.instances[instance]
             kernel = getattr(self.environment(where), "kernel", None)
-            # What is wrong with an explorer is for its run to say.
-            with suppress(LingapeError):
+            # Whatever is wrong with an explorer is for its run to say.
+            with suppress(Exception):
                 made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
                 if kernel is not None and (lane := compiled_lane(made)) is not None:
                     lane.prepare(kernel())
