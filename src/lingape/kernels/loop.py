@@ -1,6 +1,6 @@
 """The loop of a compiled run, assembled from the kernels of the parts in use.
 
-The same pulls as ask and tell, a thousand times faster. Each step is a function that the type of a
+The same pulls as ask and tell, hundreds of times faster. Each step is a function that the type of a
 part chooses (kernels/parts.py): which contest is closest, whether that settles it, what to pull.
 """
 
