@@ -1,7 +1,7 @@
 """The loop of a compiled run, assembled from the kernels of the parts in use.
 
-The same pulls as ask and tell, hundreds of times faster. Each step is a function that the type of a
-part chooses (kernels/parts.py): which contest is closest, whether that settles it, what to pull.
+The same pulls as ask and tell, hundreds of times faster. Each step is a function that the type of
+a part chooses (kernels/parts.py): which contest is closest, whether that settles it, what to pull.
 """
 
 from typing import Any
