@@ -1,14 +1,16 @@
 """Pulls fixed in advance: which arm comes next depends on the counts so far and on no reward."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .designs import differences
 from .designs.rounding import steepest
-from .kernels.stage import Stage
+from .kernels.book import PULLS, Arena, Book, Model, Stage
+from .kernels.parts import choose, compiled, glide, inlined, pay
 from .least_squares import LeastSquares
 from .ties import PULL, first_max
 
@@ -81,8 +83,6 @@ class Proportions(_Planned):
         return bool(self.shares[arm] > 0 and estimate.counts[arm] <= due)
 
     def kernel(self, stage: Stage) -> Any:
-        from .kernels.pulls.proportions import ProportionsKernel
-
         return ProportionsKernel(
             shares=self.shares,
             turns=np.zeros(len(self.shares)),
@@ -120,8 +120,6 @@ class OneByOne(_Planned):
 
     def kernel_for(self, count: int) -> Any:
         """Return the kernel for so many arms."""
-        from .kernels.pulls.one_by_one import OneByOneKernel
-
         active = range(count) if self.active is None else self.active
         return OneByOneKernel(np.array(active, dtype=np.int64), np.zeros(count), np.zeros(count))
 
@@ -141,3 +139,171 @@ class Quotas:
 
     def allows(self, estimate: LeastSquares, arm: int) -> bool:
         return bool(estimate.counts[arm] < self.quotas[arm])
+
+
+# Pulls that must be expected to go untested before it pays to rebuild all caches after them.
+WORTHWHILE = 64
+
+
+class ProportionsKernel(NamedTuple):
+    shares: FloatArray  # (K,)
+    turns: FloatArray  # (K,) work
+    epsilon: float
+    glides: bool  # whether widths shrink no faster than their lengths do
+    moves: float  # 1, or 0 if arms are compared by means that are known
+
+
+@compiled
+def write_turns(counts: IntArray, shares: FloatArray, turns: FloatArray) -> None:
+    """Write how far each arm is with its share; infinitely far if it has none."""
+    for k in range(len(counts)):
+        turns[k] = counts[k] / shares[k] if shares[k] > 0.0 else math.inf
+
+
+@inlined
+def most_behind(turns: FloatArray) -> int:
+    """Return the arm furthest behind its share, given how far each is."""
+    least = turns[0]
+    for k in range(1, len(turns)):
+        if turns[k] < least:
+            least = turns[k]
+    least += PULL * least
+    k = 0
+    while turns[k] > least:
+        k += 1
+    return k
+
+
+@choose.of(ProportionsKernel)
+def _(pull: ProportionsKernel, model: Model, leader: int, rival: int) -> int:
+    write_turns(model.book.counts, pull.shares, pull.turns)
+    return most_behind(pull.turns)
+
+
+@glide.of(ProportionsKernel)
+def _(
+    pull: ProportionsKernel,
+    model: Model,
+    means: FloatArray,
+    world: Any,
+    rng: np.random.Generator,
+    until: int,
+    contest: tuple[int, int, float],
+) -> int:
+    if not pull.glides:
+        return 0
+    return _glide(pull, model.arena, model.book, means, world, rng, until, contest)
+
+
+@compiled
+def _glide(
+    pull: ProportionsKernel,
+    arena: Arena,
+    book: Book,
+    judged: FloatArray,
+    world: Any,
+    rng: np.random.Generator,
+    until: int,
+    contest: tuple[int, int, float],
+) -> int:
+    """A pull of arm a that pays r moves the estimate of any gap yᵀθ by at most ‖y‖ ‖x_a‖ |r - m_a|
+    and shortens ‖y‖² by at most ‖y‖² ‖x_a‖², in the norms of A⁻¹ as they are now, since A only
+    grows. Until these add up to what B(t) has to fall, whichever arm leads, no test can succeed.
+    """
+    counts, sums, means, shares = book.counts, book.sums, book.means, pull.shares
+    reaches, turns, left = book.c, pull.turns, until - book.clock[PULLS]
+    factor, usual = contest[2], 0.0
+    for k in range(len(counts)):
+        reaches[k] = math.sqrt(book.variances[k])
+        usual += shares[k] * reaches[k]
+    slack = _slack(pull, arena.twins, book, judged, contest)
+    if slack < WORTHWHILE * usual * (pull.moves * arena.noise_scale + factor * usual):
+        return 0
+    pulls, moved, shrunk = 0, 0.0, 0.0
+    write_turns(counts, shares, turns)
+    while pull.moves * moved + factor * shrunk < slack and pulls < left:
+        arm = most_behind(turns)
+        paid = pay(world, arm, rng)
+        counts[arm] += 1
+        turns[arm] = counts[arm] / shares[arm]
+        sums[arm] += paid
+        pulls += 1
+        reach = reaches[arm]
+        moved += reach * (abs(paid - means[arm]) + reach * moved)
+        shrunk += reach * reach
+    return pulls
+
+
+@compiled
+def _slack(
+    pull: ProportionsKernel,
+    twins: IntArray,
+    book: Book,
+    means: FloatArray,
+    contest: tuple[int, int, float],
+) -> float:
+    """Return how far the closest contest is from being settled, in units of ‖y‖."""
+    leader, rival, factor = contest
+    row, slack = book.row_of[leader], math.inf
+    for k in range(len(means)):
+        if twins[k] != twins[leader]:
+            gap, length = means[leader] - means[k], math.sqrt(book.gap_variance[row, k])
+            if k == rival:
+                slack = min(slack, (-gap - pull.epsilon) / length + factor)
+            # Were k to lead, the leader would be its rival.
+            slack = min(slack, (gap - pull.epsilon) / length + factor)
+    return slack * (1.0 - 1e-6)  # for rounding
+
+
+class OneByOneKernel(NamedTuple):
+    """All rows of the book are kept, in order."""
+
+    active: IntArray  # the arms whose differences are to become short
+    after: FloatArray  # (K,) work
+    gains: FloatArray  # (K,) work
+
+
+@choose.of(OneByOneKernel)
+def _(pull: OneByOneKernel, model: Model, leader: int, rival: int) -> int:
+    book = model.book
+    return steepest_kernel(pull, book.cross, book.gap_variance, book.variances)
+
+
+@compiled
+def longest_of(gap_variance: FloatArray, active: IntArray) -> float:
+    """Return the largest variance of a difference of two arms in `active`."""
+    longest = 0.0
+    for m in range(len(active)):
+        for n in range(m):
+            longest = max(longest, gap_variance[active[m], active[n]])
+    return longest
+
+
+@compiled
+def steepest_kernel(
+    pull: OneByOneKernel, cross: FloatArray, gap_variance: FloatArray, variances: FloatArray
+) -> int:
+    """Return the arm that leaves the longest difference shortest (designs.rounding.steepest)."""
+    active, after, gains = pull.active, pull.after, pull.gains
+    count, least = len(variances), math.inf
+    longest = longest_of(gap_variance, active)
+    for k in range(count):
+        after[k], gains[k] = 0.0, 0.0
+        for m in range(len(active)):
+            i = active[m]
+            for n in range(m):
+                j = active[n]
+                u = cross[i, k] - cross[j, k]
+                gain = u * u / (1.0 + variances[k])
+                after[k] = max(after[k], gap_variance[i, j] - gain)
+                if gap_variance[i, j] >= longest * (1.0 - PULL):
+                    gains[k] += gain
+        least = min(least, after[k])
+    best = -1.0
+    for k in range(count):
+        if after[k] <= least * (1.0 + PULL):
+            best = max(best, gains[k])
+    k = 0
+    while after[k] > least * (1.0 + PULL) or gains[k] < best - PULL * longest:
+        k += 1
+    return k

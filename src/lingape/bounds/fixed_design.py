@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ..errors import InvalidBound
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Arena, Book, Stage
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
@@ -83,8 +84,6 @@ class FixedDesign(NormWidths):
         return problem.noise_scale * math.sqrt(2 * nats)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.bounds.fixed_design import FixedDesignKernel
-
         kappa = comparison_count(self.comparisons, stage.problem)
         share = math.pi**2 / 6 if self.constants == "corrected" else 6 / math.pi**2
         nats = math.log(share * kappa / stage.problem.delta)
@@ -120,3 +119,14 @@ class FixedDesign(NormWidths):
         if self.constants == "halved":
             return (len(problem) - 1) * share * math.pi**2 / 6  # Σ_n n⁻²
         return (len(problem) - 1) * share**4 * math.pi**8 / 9450  # Σ_n n⁻⁸
+
+
+class FixedDesignKernel(NamedTuple):
+    nats: float  # log(share·κ/δ)
+    twice: float  # 2, or 2·4 with the printed factor 2
+
+
+@radius.of(FixedDesignKernel)
+def _(bound: FixedDesignKernel, arena: Arena, book: Book) -> float:
+    nats = max(0.0, bound.nats + 2.0 * math.log(float(book.clock[PULLS])))
+    return arena.noise_scale * math.sqrt(bound.twice * nats)  # (2)

@@ -18,13 +18,14 @@ V ⪰ I once each arm of the set has been pulled, and a linear map of the featur
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InvalidBound
-from ..kernels.stage import Stage
+from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky
+from ..kernels.parts import on_rebuild, radius
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, SMALLEST, Problem, as_float
 from .base import TELLING_ASSUMPTION, AdaptiveBound, NormWidths, no_ridge, noise_assumption
@@ -82,8 +83,6 @@ class JedraProutiere(NormWidths, AdaptiveBound):
         return problem.noise_scale * math.sqrt(2.0 * self.factor(problem, estimate) * nats)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.bounds.jedra_proutiere import JedraProutiereKernel
-
         return JedraProutiereKernel(
             nats=-2.0 * math.log(stage.problem.delta),
             u=float(self.u),
@@ -95,3 +94,32 @@ class JedraProutiere(NormWidths, AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), TELLING_ASSUMPTION)
+
+
+class JedraProutiereKernel(NamedTuple):
+    nats: float  # 2 log(1/δ)
+    u: float
+    c: float
+    spanning: IntArray  # (d,) arms that span (Problem.spanning)
+    log_det: FloatArray  # (1,) log det(I + V/uc) at the last rebuild
+    unknown: FloatArray  # (1,) c/g, where V ⪰ gI; it only falls, so it rests at 1
+
+
+@radius.of(JedraProutiereKernel)
+def _(bound: JedraProutiereKernel, arena: Arena, book: Book) -> float:
+    if bound.unknown[0] > 1.0:
+        least, trace = book.counts[bound.spanning[0]], 0.0
+        for k in bound.spanning:
+            least = min(least, book.counts[k])
+            trace += book.variances[k]
+        inverse = min(trace, 1.0 / least) if least > 0 else trace
+        bound.unknown[0] = max(1.0, bound.c * inverse)
+    nats = bound.nats + bound.log_det[0] + book.gauge[GROWTH]
+    return arena.noise_scale * math.sqrt(nats * (1.0 + bound.u * bound.unknown[0]))
+
+
+@on_rebuild.of(JedraProutiereKernel)
+def _(bound: JedraProutiereKernel, book: Book) -> None:
+    scale = bound.u * bound.c
+    log_det = cholesky(book.gram, scale, book.factor)
+    bound.log_det[0] = log_det - len(book.h) * math.log(scale)

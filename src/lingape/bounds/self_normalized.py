@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..kernels.stage import Stage
+from ..kernels.book import GROWTH, LOG_DET, Arena, Book, Stage
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
@@ -50,8 +51,6 @@ class SelfNormalized(NormWidths, AdaptiveBound):
         return problem.noise_scale * math.sqrt(2 * nats) + math.sqrt(estimate.ridge) * s  # (3)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.bounds.self_normalized import SelfNormalizedKernel
-
         kappa, ridge = comparison_count(self.comparisons, stage.problem), stage.estimate.ridge
         return SelfNormalizedKernel(
             nats=2.0 * math.log(kappa / stage.problem.delta),
@@ -61,3 +60,15 @@ class SelfNormalized(NormWidths, AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return noise_assumption(problem), norm_assumption(problem), TELLING_ASSUMPTION
+
+
+class SelfNormalizedKernel(NamedTuple):
+    nats: float  # 2 log(κ/δ)
+    log_prior: float  # log det λI
+    bias: float  # √λ S
+
+
+@radius.of(SelfNormalizedKernel)
+def _(bound: SelfNormalizedKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + book.gauge[LOG_DET] + book.gauge[GROWTH] - bound.log_prior
+    return arena.noise_scale * math.sqrt(nats) + bound.bias  # (3)

@@ -9,9 +9,10 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Arena, Book, Stage
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import TELLING_ASSUMPTION, AdaptiveBound, NormWidths, no_ridge, noise_assumption
@@ -35,8 +36,6 @@ class Stylised(NormWidths, AdaptiveBound):
         return problem.noise_scale * math.sqrt(2.0 * nats)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.bounds.stylised import StylisedKernel
-
         return StylisedKernel(-math.log(stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
@@ -49,3 +48,13 @@ class Stylised(NormWidths, AdaptiveBound):
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return f"{self} is a rule of thumb without a proof. The mixture bound has one."
+
+
+class StylisedKernel(NamedTuple):
+    nats: float  # log(1/δ)
+
+
+@radius.of(StylisedKernel)
+def _(bound: StylisedKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + math.log(1.0 + math.log(float(book.clock[PULLS])))
+    return arena.noise_scale * math.sqrt(2.0 * nats)

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InvalidBound
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Arena, Book, Stage
+from ..kernels.parts import radius, write_ends
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, stated
@@ -52,8 +53,6 @@ class Unstructured(AdaptiveBound):
         return widths
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.bounds.unstructured import UnstructuredKernel
-
         return UnstructuredKernel(math.log(4 * len(stage.problem) / stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
@@ -66,3 +65,24 @@ class Unstructured(AdaptiveBound):
             ),
             TELLING_ASSUMPTION,
         )
+
+
+class UnstructuredKernel(NamedTuple):
+    nats: float  # log(4K/δ)
+
+
+@radius.of(UnstructuredKernel)
+def _(bound: UnstructuredKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + 3.0 * math.log(float(book.clock[PULLS]))
+    return arena.noise_scale * math.sqrt(2.0 * nats)
+
+
+@write_ends.of(UnstructuredKernel)
+def _(
+    bound: UnstructuredKernel, book: Book, means: FloatArray, factor: float, leader: int, row: int
+) -> None:
+    """Add the widths of both arms."""
+    scores, variances = book.scores, book.variances
+    own = factor * math.sqrt(variances[leader])
+    for k in range(len(scores)):
+        scores[k] = means[k] + factor * math.sqrt(variances[k]) + own

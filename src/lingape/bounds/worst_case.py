@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Arena, Book, Stage
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import comparison_count, norm_bound_of
@@ -34,11 +35,21 @@ class WorstCase(SelfNormalized):
         return problem.noise_scale * math.sqrt(d * nats) + math.sqrt(estimate.ridge) * s  # (4)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.bounds.worst_case import WorstCaseKernel
-
         features, ridge = stage.estimate.features, stage.estimate.ridge
         return WorstCaseKernel(
             nats=math.log(comparison_count(self.comparisons, stage.problem) / stage.problem.delta),
             bias=math.sqrt(ridge) * norm_bound_of(stage.problem, "WorstCase"),
             longest=float(np.einsum("kd,kd->k", features, features).max()) / ridge,
         )
+
+
+class WorstCaseKernel(NamedTuple):
+    nats: float  # log(κ/δ)
+    bias: float  # √λ S
+    longest: float  # L²/λ
+
+
+@radius.of(WorstCaseKernel)
+def _(bound: WorstCaseKernel, arena: Arena, book: Book) -> float:
+    nats = bound.nats + math.log(1.0 + book.clock[PULLS] * bound.longest)
+    return arena.noise_scale * math.sqrt(max(2, len(book.h)) * nats) + bound.bias  # (4)

@@ -1,13 +1,15 @@
 """Compare the intervals of single arms, as UGapE does (Gabillon et al. 2012)."""
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bounds.exploring import best_of_others
-from ..kernels.stage import Stage
+from ..bounds.exploring import best_of_others, two_best
+from ..kernels.book import Arena, Book, Model, Stage
+from ..kernels.parts import closest, compiled, radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER
@@ -54,6 +56,45 @@ class ByArm(Contests):
         return margins, widths
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.contests.by_arm import ByArmKernel
-
         return ByArmKernel(stage.book.means)
+
+
+class ByArmKernel(NamedTuple):
+    means: FloatArray  # (K,)
+
+
+@closest.of(ByArmKernel)
+def _(contest: ByArmKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
+    arena, book, bound = model
+    factor = radius(bound, arena, book)
+    leader, rival, margin = _by_arm(contest.means, arena, book, factor)
+    return leader, rival, margin, factor
+
+
+@compiled
+def _by_arm(means: FloatArray, arena: Arena, book: Book, factor: float) -> tuple[int, int, float]:
+    twins, variances, upper = arena.twins, book.variances, book.scores
+    count, size = len(means), 0.0
+    for k in range(count):
+        upper[k] = means[k] + factor * math.sqrt(variances[k])
+        if upper[k] != upper[k]:
+            return 0, 0, math.nan
+        size = max(size, abs(upper[k]))
+    first, second = two_best(upper, twins)
+    if second < 0:  # all arms are the same arm
+        return first, (first + 1) % count, 0.0
+    slack = LEADER * (arena.noise_scale + size)
+    least = math.inf
+    for k in range(count):
+        above = upper[second] if twins[k] == twins[first] else upper[first]
+        least = min(least, above - (2.0 * means[k] - upper[k]))  # B_k
+    leader, margin = -1, math.inf
+    while not margin <= least + slack:
+        leader += 1
+        above = upper[second] if twins[leader] == twins[first] else upper[first]
+        margin = above - (2.0 * means[leader] - upper[leader])
+    best = upper[second] if twins[leader] == twins[first] else upper[first]
+    rival = 0
+    while twins[rival] == twins[leader] or upper[rival] < best - slack:
+        rival += 1
+    return leader, rival, margin

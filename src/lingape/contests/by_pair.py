@@ -1,18 +1,20 @@
 """Compare all pairs of arms: the gap indices of LinGIFA (Réda et al. 2021)."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound
-from ..kernels.stage import Stage
+from ..kernels.book import Model, Stage
+from ..kernels.parts import closest, compiled, radius, write_ends
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import RIVAL, first_max
 from .base import Contest, Contests, Unasked
-from .by_gap import ByGap
+from .by_gap import ByGap, furthest
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,49 @@ class ByPair(Contests):
 
     def kernel(self, stage: Stage) -> Any:
         """Return the kernel, for the one best arm and widths that the loop knows."""
-        from ..kernels.contests.by_pair import ByPairKernel
-
         if self.m > 1 or getattr(self.bound, "refined", False):
             return None
         return ByPairKernel(stage.book.means, np.zeros(len(self.problem)))
+
+
+class ByPairKernel(NamedTuple):
+    """All rows of the book are kept, in order."""
+
+    means: FloatArray  # (K,)
+    largest: FloatArray  # (K,) work: the most by which another arm may be better than each
+
+
+@closest.of(ByPairKernel)
+def _(contest: ByPairKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
+    factor = radius(model.bound, model.arena, model.book)
+    leader, rival, margin = _by_pair(contest, model, factor)
+    return leader, rival, margin, factor
+
+
+@compiled
+def _by_pair(contest: ByPairKernel, model: Model, factor: float) -> tuple[int, int, float]:
+    """Leave the upper ends of the leader's contests in book.scores."""
+    arena, book, bound = model
+    means, twins, scores, largest = contest.means, arena.twins, book.scores, contest.largest
+    first = 0
+    for j in range(len(means)):
+        write_ends(bound, book, means, factor, j, j)
+        best = -math.inf
+        for k in range(len(means)):
+            if twins[k] != twins[j] and not scores[k] <= best:
+                best = scores[k]
+                if best != best:
+                    return 0, 0, math.nan
+        largest[j] = best - means[j]
+        if largest[j] < largest[first]:
+            first = j
+    write_ends(bound, book, means, factor, first, first)
+    rival, margin = furthest(means, scores, twins, first)
+    slack = RIVAL * (scores[rival] - means[rival])
+    leader = 0
+    while largest[leader] > largest[first] + slack:
+        leader += 1
+    if leader != first:
+        write_ends(bound, book, means, factor, leader, leader)
+        rival, margin = furthest(means, scores, twins, leader)
+    return leader, rival, margin

@@ -1,11 +1,13 @@
 """Rewards xᵀθ plus Gaussian noise."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..errors import InvalidEnvironment
+from ..kernels.parts import pay
 from ..problem import as_float
 from .base import World
 
@@ -27,8 +29,23 @@ class Gaussian(World):
         """Return one reward of `arm`."""
         return float(self.means[arm] + self.scale * rng.standard_normal())
 
-    def kernel(self) -> Any:
+    def kernel(self) -> "WorldKernel":
         """Return this world for the compiled lane."""
-        from ..kernels.worlds import WorldKernel
-
         return WorldKernel(self.means, self.scale, signed=False)
+
+
+class WorldKernel(NamedTuple):
+    """Gaussian and Signed have one kernel, so that a run in either needs no code of its own."""
+
+    means: FloatArray  # (K,)
+    scale: float  # of the Gaussian noise
+    signed: bool  # whether rewards are +1 or -1 instead
+
+
+@pay.of(WorldKernel)
+def _(world: WorldKernel, arm: int, rng: np.random.Generator) -> float:
+    if not world.signed:
+        return world.means[arm] + world.scale * rng.standard_normal()  # type: ignore[no-any-return]
+    if 2.0 * rng.random() - 1.0 < world.means[arm]:
+        return 1.0
+    return -1.0

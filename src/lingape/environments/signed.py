@@ -1,12 +1,11 @@
 """Rewards of +1 or -1 with mean xᵀθ, such as clicks."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidEnvironment
 from .base import World
+from .gaussian import WorldKernel
 
 
 class Signed(World):
@@ -29,8 +28,6 @@ class Signed(World):
         """Return one reward of `arm`."""
         return 1.0 if 2.0 * rng.random() - 1.0 < self.means[arm] else -1.0
 
-    def kernel(self) -> Any:
+    def kernel(self) -> WorldKernel:
         """Return this world for the compiled lane."""
-        from ..kernels.worlds import WorldKernel
-
         return WorldKernel(self.means, 0.0, signed=True)

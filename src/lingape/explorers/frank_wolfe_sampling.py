@@ -21,18 +21,27 @@ Where this differs from the paper:
 
 import copy
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..designs.matrix_game import maximin
-from ..kernels.memories import FrankWolfeMemory
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Arena, Book, Model, Stage
+from ..kernels.parts import choose, compiled
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule
-from ..pulls.alternatives import alternatives, rivals_of, scaled_gaps, sides_of
+from ..pulls.alternatives import (
+    Sides,
+    alternatives,
+    alternatives_kernel,
+    first_max_kernel,
+    rivals_kernel,
+    rivals_of,
+    scaled_gaps,
+    sides_of,
+)
 from ..pulls.base import MOST_ROWS, Learner
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import StoppingRule
@@ -51,6 +60,13 @@ class FrankWolfeSampling(SamplingExplorer):
         everywhere = range(len(self.problem))
         first = self.problem.spanning if self.start == "spanning" else everywhere
         return FrankWolfe(self.problem, stopping, list(first))
+
+
+class FrankWolfeMemory(NamedTuple):
+    """What the rule keeps."""
+
+    learned: IntArray  # (1,) the number of pulls that it has learned from
+    totals: FloatArray  # (K,) t·x(t)
 
 
 class FrankWolfe(Learner):
@@ -82,7 +98,7 @@ class FrankWolfe(Learner):
         """Return z(t), given x(t - 1)."""
         problem, even, t = self.problem, self.even, estimate.pulls + 1
         rivals = rivals_of(problem, leader, self.stopping.unasked.get(leader, ()))
-        gaps = scaled_gaps(problem, estimate, leader)
+        gaps = scaled_gaps(estimate.means, problem.epsilon, problem.noise_scale, leader)
         slack = LEADER * (1.0 + abs(estimate.means[leader]) / problem.noise_scale)
         if is_square(t // int((even > 0).sum())) or gaps[rivals].min() <= slack:
             return even
@@ -99,11 +115,90 @@ class FrankWolfe(Learner):
         return first_max(ratios, PULL * float(ratios.max()))
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.pulls.frank_wolfe import FrankWolfeKernel
-
         return FrankWolfeKernel(copy.deepcopy(self.memory), sides_of(stage), self.even)
 
 
 def is_square(n: int) -> bool:
     """Whether n is 0, 1, 4, 9, …"""
     return math.isqrt(n) ** 2 == n
+
+
+compiled(maximin)
+
+
+class FrankWolfeKernel(NamedTuple):
+    memory: FrankWolfeMemory
+    sides: Sides
+    even: FloatArray  # (K,) the even z
+
+
+@choose.of(FrankWolfeKernel)
+def _(pull: FrankWolfeKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    pulls = book.clock[PULLS]
+    if pull.memory.learned[0] != pulls:
+        _learn(pull, arena, book, leader, pulls)
+        pull.memory.learned[0] = pulls
+    return _most_behind(pull.memory.totals, book.counts)
+
+
+@compiled
+def _learn(pull: FrankWolfeKernel, arena: Arena, book: Book, leader: int, pulls: int) -> None:
+    totals = pull.memory.totals
+    if not totals.any():
+        totals[:] = pulls * pull.even
+    totals += _step(pull, arena, book, leader, pulls)
+
+
+@compiled
+def _step(pull: FrankWolfeKernel, arena: Arena, book: Book, leader: int, pulls: int) -> FloatArray:
+    """Return z(t)."""
+    totals, even, sides = pull.memory.totals, pull.even, pull.sides
+    count, t, first = len(totals), pulls + 1, 0
+    for k in range(count):
+        if even[k] > 0.0:
+            first += 1
+    rivals = rivals_kernel(sides, arena.twins, leader)
+    gaps = scaled_gaps(book.means, sides.epsilon, arena.noise_scale, leader)
+    least = math.inf
+    for k in range(count):
+        if rivals[k]:
+            least = min(least, gaps[k])
+    slack = LEADER * (1.0 + abs(book.means[leader]) / arena.noise_scale)
+    if _is_square(t // first) or least <= slack:
+        return even
+    values, steps, arms = alternatives_kernel(sides.columns, totals / pulls, gaps, leader, rivals)
+    near = values.min() + t**-0.9 / count
+    slopes, rates = _pieces(values, steps, arms, near)
+    return maximin(slopes, rates)
+
+
+@compiled
+def _pieces(
+    values: FloatArray, steps: FloatArray, arms: FloatArray, near: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the slopes and rates of the rivals whose rates are below `near`."""
+    close = np.flatnonzero(values < near)
+    slopes, rates = np.zeros((len(close), len(values))), values[close]
+    for m in range(len(close)):
+        for p in range(len(arms)):
+            for k in range(len(values)):
+                slopes[m, k] += steps[p, close[m]] * arms[p, k]
+        for k in range(len(values)):
+            slopes[m, k] = 0.5 * slopes[m, k] * slopes[m, k]
+    return slopes, rates
+
+
+@compiled
+def _most_behind(totals: FloatArray, counts: IntArray) -> int:
+    ratios = np.zeros(len(totals))
+    for k in range(len(totals)):
+        if totals[k] > 0.0:
+            ratios[k] = totals[k] / max(float(counts[k]), 1e-300)
+    return first_max_kernel(ratios, PULL * ratios.max())
+
+
+@compiled
+def _is_square(n: int) -> bool:
+    root = int(math.sqrt(n) + 0.5)
+    return root * root == n

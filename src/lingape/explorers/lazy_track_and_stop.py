@@ -22,15 +22,15 @@ Where this departs from the paper:
 
 import copy
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Mixture
 from ..designs import g_optimal, trimmed
-from ..kernels.memories import LazyMemory
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Book, Model, Stage
+from ..kernels.parts import NEEDS_HELP, choose, compiled
 from ..least_squares import LeastSquares
 from ..openings import Start
 from ..problem import Problem
@@ -74,6 +74,15 @@ class LazyTrackAndStop(SamplingExplorer):
 
     def _rule(self, stopping: StoppingRule) -> PullRule:
         return LazyTracking(self.problem)
+
+
+class LazyMemory(NamedTuple):
+    """What the rule keeps."""
+
+    learned: IntArray  # (1,) the number of pulls that it has learned from
+    wanted: IntArray  # (1,) whether there must be new shares before the next pull
+    shares: FloatArray  # (K,) the proportions now
+    totals: FloatArray  # (K,) their sum over all pulls
 
 
 class LazyTracking(Learner):
@@ -131,8 +140,6 @@ class LazyTracking(Learner):
         return largest > math.sqrt(len(spanning) / estimate.pulls) * (1.0 + PULL)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.pulls.lazy_track_and_stop import LazyKernel
-
         spanning = np.array(stage.problem.spanning, dtype=np.int64)
         return LazyKernel(copy.deepcopy(self.memory), spanning, DIGITS)
 
@@ -182,3 +189,75 @@ def _scores(x: FloatArray, moments: FloatArray, p: FloatArray) -> tuple[FloatArr
 
 def _tidy(shares: FloatArray) -> FloatArray:
     return trimmed(np.where(shares > NEGLIGIBLE, shares, 0.0))
+
+
+class LazyKernel(NamedTuple):
+    """All rows of the book are kept, in order."""
+
+    memory: LazyMemory
+    spanning: IntArray  # (d,)
+    digits: float  # of the number of pulls, to which totals are known
+
+
+@choose.of(LazyKernel)
+def _(pull: LazyKernel, model: Model, leader: int, rival: int) -> int:
+    memory, pulls = pull.memory, model.book.clock[PULLS]
+    if memory.learned[0] != pulls:
+        for k in range(len(memory.totals)):
+            memory.totals[k] += memory.shares[k]
+        if pulls & (pulls - 1) == 0:
+            memory.wanted[0] = 1
+        memory.learned[0] = pulls
+    if memory.wanted[0]:
+        return NEEDS_HELP
+    return _most_missed(pull, model.book, pulls)
+
+
+@compiled
+def _most_missed(pull: LazyKernel, book: Book, pulls: int) -> int:
+    counts, totals, spanning = book.counts, pull.memory.totals, pull.spanning
+    if _neglected(book.cross, book.variances, spanning, pulls, book.factor):
+        arm = spanning[0]
+        for k in spanning:
+            if counts[k] < counts[arm]:
+                arm = k
+        return int(arm)
+    most = -math.inf
+    for k in range(len(counts)):
+        if totals[k] > 0.0:
+            most = max(most, totals[k] - counts[k])
+    arm = 0
+    while totals[arm] == 0.0 or totals[arm] - counts[arm] < most - pull.digits * pulls:
+        arm += 1
+    return int(arm)
+
+
+@compiled
+def _neglected(
+    cross: FloatArray, variances: FloatArray, spanning: IntArray, pulls: int, factor: FloatArray
+) -> bool:
+    """Whether the matrix x_aᵀV⁻¹x_b over the spanning set has an eigenvalue above the limit.
+
+    Its trace and its diagonal mostly tell; else, whether limit·I minus it has a Cholesky factor.
+    """
+    d = len(spanning)
+    limit = math.sqrt(d / pulls) * (1.0 + PULL)
+    trace = 0.0
+    for a in spanning:
+        trace += variances[a]
+        if variances[a] > limit:
+            return True
+    if trace <= limit:
+        return False
+    for p in range(d):
+        for q in range(p + 1):
+            value = -cross[spanning[p], spanning[q]]
+            for m in range(q):
+                value -= factor[p, m] * factor[q, m]
+            if p > q:
+                factor[p, q] = value / factor[q, q]
+            elif value + limit > 0.0:
+                factor[p, p] = math.sqrt(value + limit)
+            else:
+                return True
+    return False

@@ -24,18 +24,29 @@ Where this differs from the paper:
 
 import copy
 import math
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
-from ..kernels.memories import GameCMemory, GameMemory
-from ..kernels.stage import Stage
+from ..kernels.book import PULLS, Arena, Book, Model, Stage
+from ..kernels.parts import choose, compiled
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule
-from ..pulls.alternatives import alternatives, rivals_of, scaled_gaps, sides_of
+from ..pulls.alternatives import (
+    Sides,
+    alternatives,
+    alternatives_kernel,
+    first_max_kernel,
+    rivals_kernel,
+    rivals_of,
+    scaled_gaps,
+    shifts_kernel,
+    sides_of,
+)
 from ..pulls.base import MOST_ROWS, Learner
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import StoppingRule
@@ -80,6 +91,16 @@ class LinGameC(SamplingExplorer):
         return GameC(self.problem, stopping)
 
 
+class GameMemory(NamedTuple):
+    """What LinGame's rule keeps."""
+
+    learned: IntArray  # (1,) the number of pulls that it has learned from
+    gap: FloatArray  # (1,) AdaHedge's mixability gap
+    totals: FloatArray  # (K,) Σ w_s, from the first pulls on
+    weights: FloatArray  # (K,) w_t
+    gains: FloatArray  # (K,) Σ gains
+
+
 class Game(Learner):
     """Pull the arms that AdaHedge, against the closest alternative, has missed most."""
 
@@ -103,15 +124,9 @@ class Game(Learner):
         rate = math.log(len(weights)) / gap[0]
         weights[:] = hedge(gains, rate)  # w_t
         totals += weights
-        found = alternatives(
-            self.problem.orthonormal,
-            mixed(weights),
-            scaled_gaps(self.problem, estimate, leader),
-            leader,
-            rivals_of(self.problem, leader, self.stopping.unasked.get(leader, ())),
-        )
-        rival = first_max(-found.values, PULL * float(found.values.min()))
-        gained = optimistic_gains(found.shifts(rival), estimate)  # U_t
+        beaten = self.stopping.unasked.get(leader, ())
+        shifts = closest_shifts(self.problem, estimate, weights, leader, beaten)
+        gained = optimistic_gains(shifts, estimate)  # U_t
         gap[0] += mixability_gap(gains, weights, gained, rate)
         gains += gained
         learned[0] = estimate.pulls
@@ -122,9 +137,19 @@ class Game(Learner):
         return first_max(totals + pending * weights - estimate.counts, PULL * estimate.pulls)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.pulls.lin_game import GameKernel
+        return GameKernel(copy.deepcopy(self.memory), sides_of(stage))
 
-        return GameKernel(copy.deepcopy(self.memory), sides_of(stage), SHARED)
+
+class GameCMemory(NamedTuple):
+    """What LinGame-C's rule keeps, by answer and arm."""
+
+    learned: IntArray  # (1,)
+    gap: FloatArray  # (1,)
+    seen: FloatArray  # (K,) the pulls that it has learned from
+    by_arm: FloatArray  # (K,) w_t, over all answers
+    gains: FloatArray  # (K, K)
+    totals: FloatArray  # (K, K) Σ w_s
+    pulled: FloatArray  # (K, K)
 
 
 class GameC(Learner):
@@ -157,16 +182,10 @@ class GameC(Learner):
         weights = hedge(gains, rate)  # w_t
         totals += weights
         by_arm[:] = weights.sum(axis=0)
-        found = alternatives(
-            self.problem.orthonormal,
-            mixed(hedge(gains[leader], rate)),
-            scaled_gaps(self.problem, estimate, leader),
-            leader,
-            rivals_of(self.problem, leader, self.stopping.unasked.get(leader, ())),
-        )
-        rival = first_max(-found.values, PULL * float(found.values.min()))
+        beaten = self.stopping.unasked.get(leader, ())
+        shifts = closest_shifts(self.problem, estimate, hedge(gains[leader], rate), leader, beaten)
         gained = np.tile(optimistic_gains(np.zeros(len(seen)), estimate), (len(seen), 1))
-        gained[leader] = optimistic_gains(found.shifts(rival), estimate)  # U_t
+        gained[leader] = optimistic_gains(shifts, estimate)  # U_t
         gap[0] += mixability_gap(gains, weights, gained, rate)
         gains += gained
         learned[0] = estimate.pulls
@@ -179,9 +198,7 @@ class GameC(Learner):
         return first_max(behind, PULL * estimate.pulls)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.pulls.lin_game import GameCKernel
-
-        return GameCKernel(copy.deepcopy(self.memory), sides_of(stage), SHARED)
+        return GameCKernel(copy.deepcopy(self.memory), sides_of(stage))
 
 
 def hedge(gains: FloatArray, rate: float) -> FloatArray:
@@ -202,6 +219,25 @@ def mixability_gap(
     return max(0.0, (top + total) / rate - float((weights * gained).sum()))
 
 
+def closest_shifts(
+    problem: Problem,
+    estimate: LeastSquares,
+    weights: FloatArray,
+    leader: int,
+    beaten: Iterable[int],
+) -> FloatArray:
+    """Return xᵀ(θ̂ - λ)/R for each arm, λ the closest alternative to a spread of pulls."""
+    found = alternatives(
+        problem.orthonormal,
+        mixed(weights),
+        scaled_gaps(estimate.means, problem.epsilon, problem.noise_scale, leader),
+        leader,
+        rivals_of(problem, leader, beaten),
+    )
+    return found.shifts(first_max(-found.values, PULL * float(found.values.min())))
+
+
+@compiled
 def mixed(weights: FloatArray) -> FloatArray:
     """Return weights of which a small share goes to all arms alike."""
     return (1.0 - SHARED) * weights + SHARED / len(weights)
@@ -210,8 +246,152 @@ def mixed(weights: FloatArray) -> FloatArray:
 def optimistic_gains(shifts: FloatArray, estimate: LeastSquares) -> FloatArray:
     """Return what a pull of each arm tells of an alternative, as much as it plausibly can.
 
-    shifts: xᵀ(θ̂ - λ)/R for each arm.
+    shifts: from closest_shifts.
     """
     most = math.log(estimate.pulls)
     reach = np.abs(shifts) + np.sqrt(2.0 * most * estimate.variances)
     return np.asarray(np.minimum(0.5 * reach * reach, most))
+
+
+class GameKernel(NamedTuple):
+    memory: GameMemory
+    sides: Sides
+
+
+class GameCKernel(NamedTuple):
+    memory: GameCMemory
+    sides: Sides
+
+
+@choose.of(GameKernel)
+def _(pull: GameKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    pulls = book.clock[PULLS]
+    if pull.memory.learned[0] != pulls:
+        _learn(pull, arena, book, leader, pulls)
+        pull.memory.learned[0] = pulls
+    return _most_missed(pull.memory.totals, book.counts, pulls)
+
+
+@choose.of(GameCKernel)
+def _(pull: GameCKernel, model: Model, leader: int, rival: int) -> int:
+    arena, book, _ = model
+    pulls = book.clock[PULLS]
+    if pull.memory.learned[0] != pulls:
+        _learn_c(pull, arena, book, leader, pulls)
+        pull.memory.learned[0] = pulls
+    return _most_missed_c(pull.memory.totals, pull.memory.pulled, pulls)
+
+
+@compiled
+def _optimistic(shift: float, variance: float, most: float) -> float:
+    reach = abs(shift) + math.sqrt(2.0 * most * variance)
+    return min(0.5 * reach * reach, most)
+
+
+@compiled
+def _shifts(
+    sides: Sides, weights: FloatArray, arena: Arena, means: FloatArray, leader: int
+) -> FloatArray:
+    """Do as closest_shifts does."""
+    values, steps, arms = alternatives_kernel(
+        sides.columns,
+        mixed(weights),
+        scaled_gaps(means, sides.epsilon, arena.noise_scale, leader),
+        leader,
+        rivals_kernel(sides, arena.twins, leader),
+    )
+    return shifts_kernel(steps, arms, first_max_kernel(-values, PULL * values.min()))
+
+
+@compiled
+def _hedge(gains: FloatArray, rate: float, weights: FloatArray) -> float:
+    """Write AdaHedge's weights, and return the logarithm of what they were divided by."""
+    top, total = gains.max(), 0.0
+    for k in range(len(gains)):
+        weights[k] = math.exp(rate * (gains[k] - top))
+        total += weights[k]
+    for k in range(len(gains)):
+        weights[k] /= total
+    return math.log(total)
+
+
+@compiled
+def _gain(
+    gains: FloatArray, weights: FloatArray, gained: FloatArray, rate: float, log_total: float
+) -> float:
+    """Add to the gains, and return by how much AdaHedge's gap grows."""
+    before, after, mean = gains.max(), -math.inf, 0.0
+    for k in range(len(gains)):
+        mean += weights[k] * gained[k]
+        after = max(after, gains[k] - before + gained[k])
+    later = 0.0
+    for k in range(len(gains)):
+        later += math.exp(rate * (gains[k] - before + gained[k] - after))
+        gains[k] += gained[k]
+    return max(0.0, after + (math.log(later) - log_total) / rate - mean)
+
+
+@compiled
+def _learn(pull: GameKernel, arena: Arena, book: Book, leader: int, pulls: int) -> None:
+    """Do as Game.learn does."""
+    memory = pull.memory
+    totals, weights, gains = memory.totals, memory.weights, memory.gains
+    count = len(totals)
+    if not totals.any():
+        for k in range(count):
+            totals[k] = book.counts[k]
+    rate = math.log(count) / memory.gap[0]
+    log_total = _hedge(gains, rate, weights)
+    totals += weights
+    gained = _shifts(pull.sides, weights, arena, book.means, leader)
+    most = math.log(pulls)
+    for k in range(count):
+        gained[k] = _optimistic(gained[k], book.variances[k], most)
+    memory.gap[0] += _gain(gains, weights, gained, rate, log_total)
+
+
+@compiled
+def _most_missed(totals: FloatArray, counts: IntArray, pulls: int) -> int:
+    return first_max_kernel(totals - counts, PULL * pulls)
+
+
+@compiled
+def _learn_c(pull: GameCKernel, arena: Arena, book: Book, leader: int, pulls: int) -> None:
+    """Do as GameC.learn does."""
+    memory, counts = pull.memory, book.counts
+    seen, by_arm, totals, pulled = memory.seen, memory.by_arm, memory.totals, memory.pulled
+    gains, count = memory.gains, len(memory.seen)
+    if seen.any():
+        for arm in range(count):
+            if counts[arm] > seen[arm]:
+                answer = first_max_kernel(totals[:, arm] - pulled[:, arm], PULL * pulls)
+                pulled[answer, arm] += counts[arm] - seen[arm]
+    for k in range(count):
+        seen[k] = counts[k]
+    rate = math.log(count * count) / memory.gap[0]
+    weights, row = np.empty(count * count), np.empty(count)
+    log_total = _hedge(gains.reshape(-1), rate, weights)
+    by_arm[:] = 0.0
+    for i in range(count):
+        for k in range(count):
+            totals[i, k] += weights[i * count + k]
+            by_arm[k] += weights[i * count + k]
+    _hedge(gains[leader], rate, row)
+    moved = _shifts(pull.sides, row, arena, book.means, leader)
+    gained, most = np.empty(count * count), math.log(pulls)
+    for i in range(count):
+        for k in range(count):
+            shift = moved[k] if i == leader else 0.0
+            gained[i * count + k] = _optimistic(shift, book.variances[k], most)
+    memory.gap[0] += _gain(gains.reshape(-1), weights, gained, rate, log_total)
+
+
+@compiled
+def _most_missed_c(totals: FloatArray, pulled: FloatArray, pulls: int) -> int:
+    count = len(totals)
+    behind = np.full(count, -math.inf)
+    for i in range(count):
+        for k in range(count):
+            behind[k] = max(behind[k], totals[i, k] - pulled[i, k])
+    return first_max_kernel(behind, PULL * pulls)

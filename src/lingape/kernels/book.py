@@ -14,8 +14,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..least_squares import CANCELLED, PIVOT, STEEP, LeastSquares, next_rebuild
-from .compiling import compiled, inlined
-from .parts import part_function
+from ..problem import Problem
+from .parts import compiled, inlined, on_fetch, on_pull, on_rebuild
 
 # Positions in Book.clock and Book.gauge.
 PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED = 0, 1, 2, 3, 4, 5
@@ -23,7 +23,7 @@ MARGIN, GROWTH, LOG_DET = 0, 1, 2
 # So many rows are kept where keeping all K would cost more than computing those needed.
 ROWS = 4
 
-_next_rebuild = compiled(next_rebuild)
+compiled(next_rebuild)
 
 
 class Arena(NamedTuple):
@@ -58,6 +58,17 @@ class Book(NamedTuple):
     h2: FloatArray  # (d,) work
     clock: IntArray
     gauge: FloatArray
+
+
+class Stage(NamedTuple):
+    """A compiled run about to begin: what parts look at when they make their kernels."""
+
+    problem: Problem
+    estimate: LeastSquares
+    bound: Any  # by which arms are compared
+    truth: FloatArray | None  # the means by which arms are compared, if not the estimated ones
+    book: Book
+    dropped: FloatArray  # finite for a leader and a rival not to be asked about, or empty
 
 
 class Model(NamedTuple):
@@ -107,21 +118,6 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
         clock=clock,
         gauge=np.zeros(3),
     )
-
-
-@part_function(inline=True)
-def on_rebuild(part: Any, book: Book) -> None:
-    """Let a bound or a pull rule recompute what it keeps, after a rebuild."""
-
-
-@part_function(inline=True)
-def on_fetch(part: Any, arena: Arena, book: Book, arm: int, row: int) -> None:
-    """Let a bound compute its rows of `arm`; book.h is A⁻¹x_arm."""
-
-
-@part_function(inline=True)
-def on_pull(part: Any, book: Book, arm: int, row: int, s: float) -> None:
-    """Let a bound or a pull rule move what it keeps; book.c is XA⁻¹x_arm, and s = 1 + c_arm."""
 
 
 @compiled
@@ -224,7 +220,7 @@ def _rebuild(arena: Arena, book: Book) -> None:
             variance += products[k, p] * x[k, p]
         book.means[k], book.variances[k] = mean, variance
     book.gauge[GROWTH] = 0.0
-    book.clock[REBUILD_AT] = _next_rebuild(book.clock[PULLS], count)
+    book.clock[REBUILD_AT] = next_rebuild(book.clock[PULLS], count)
     book.row_of[:] = -1
     book.owner[:] = -1
     if len(book.owner) == count:

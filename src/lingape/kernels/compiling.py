@@ -11,24 +11,24 @@ import sys
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numba
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.extending import overload
 
 from . import ANNOUNCE_IN
+from .parts import WAITING
 
 try:
     import fcntl
 except ImportError:  # Windows: processes may compile the same code side by side
     fcntl = None  # type: ignore[assignment]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 KEPT = "Compiling for this machine (once; the result is kept on disk) ..."
 NOT_KEPT = (
@@ -38,39 +38,38 @@ NOT_KEPT = (
 _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import", re.M)
 
 
-def compiled(function: F) -> F:
-    """Compile on first use, and keep the machine code on disk if there is a writable folder.
+def dispatcher(function: Callable[..., Any], *, counting: bool) -> Any:
+    """Return numba's form of a function that Python calls (parts.Entry).
+
+    The machine code is kept on disk if there is a writable folder.
 
     No fastmath: it reorders sums, and the compiled lane has to play the pulls of the plain one.
     NumPy's error model: checking every division for zero would keep loops from being vectorised.
     """
-    return _compiled(function, counting=True)
-
-
-def compiled_loop(function: F) -> F:
-    """Compile a function that makes no arrays, without counting references to those it is given.
-
-    Looking an array up in a NamedTuple counts a reference to it, which in a loop that looks up
-    dozens takes five times as long as the loop itself.
-    """
-    return _compiled(function, counting=False)
-
-
-def _compiled(function: F, *, counting: bool) -> F:
     if numba.config.DISABLE_JIT:
         return function
     made = numba.njit(error_model="numpy", _nrt=counting)(function)
+    compile_now = made.compile
     try:
         made._cache = shared = _SharedCache(function)
-        made.compile = partial(shared.compile_in_turn, made.compile)
+        compile_now = partial(shared.compile_in_turn, compile_now)
     except (RuntimeError, OSError):  # neither the package's folder nor the user's is writable
         _announcer.kept = False
-    return cast(F, made)
+
+    def compile(signature: Any) -> Any:
+        _declare_waiting()
+        return compile_now(signature)
+
+    made.compile = compile
+    return made
 
 
-def inlined(function: F) -> F:
-    """Compile into each caller."""
-    return cast(F, numba.njit(inline="always", error_model="numpy")(function))
+def _declare_waiting() -> None:
+    """Declare functions of parts.py that have been defined since the last time."""
+    while WAITING:
+        function, chosen, inline = WAITING.pop()
+        options = {"error_model": "numpy", "_nrt": not inline, "forceinline": inline}
+        overload(function, strict=False, jit_options=options)(chosen)
 
 
 def timed(tell: Callable[[float], object]) -> AbstractContextManager[object]:
@@ -84,24 +83,42 @@ def timed(tell: Callable[[float], object]) -> AbstractContextManager[object]:
 
 @cache
 def sources() -> list[Path]:
-    """Return the files that machine code is made from: kernels/, and all that it imports.
+    """Return the files that machine code is made from: with kernels, and all that they import.
 
-    numba itself looks at the compiled function's own file only.
+    numba itself looks at the compiled function's own file only. Nothing in scaffold/ is compiled.
     """
-    waiting, found = [Path(__file__).parent], set[Path]()
+    package = Path(__file__).parents[1]
+    waiting = [file for file in package.glob("*/*.py") if "parts import" in _text(file)]
+    found = set[Path]()
     while waiting:
         place = waiting.pop()
-        for file in place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
-            if file not in found:
+        for file in place.glob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
+            if file not in found and "scaffold" not in file.parts:
                 found.add(file)
-                for dots, name in _IMPORT.findall(file.read_text(encoding="utf-8")):
+                for dots, name in _IMPORT.findall(_text(file)):
                     waiting.append(file.parents[len(dots) - 1].joinpath(*name.split(".")))
     return sorted(found)
 
 
 @cache
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+@cache
 def _digest() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in sources())).hexdigest()
+
+
+def _files_of(kinds: Iterable[Any]) -> set[str]:
+    """Return the files that define the NamedTuples among numba's types, and in those."""
+    found = set()
+    for kind in kinds:
+        found |= _files_of(getattr(kind, "types", ()))
+        module = sys.modules.get(getattr(getattr(kind, "instance_class", None), "__module__", ""))
+        if file := getattr(module, "__file__", None):
+            found.add(file)
+    return found
 
 
 @cache  # once per process, for closing a second one would release the locks of the first
@@ -129,6 +146,12 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
             turn.enter_context(self._locked(f"compile {key}"))
             found = self._load(signature, target)  # another process may have compiled it
         return found
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        # Code for kernels from outside of the package is as old as the files that define them.
+        places = sorted(_files_of(signature) - set(map(str, sources())))
+        stamp = hashlib.sha256(b"\0".join(Path(place).read_bytes() for place in places))
+        return *super()._index_key(signature, codegen), stamp.hexdigest()
 
     def compile_in_turn(self, compile: Callable[[Any], Any], signature: Any) -> Any:
         """Compile or load the code, and then let other processes take their turn."""

@@ -1,35 +1,191 @@
-"""Drive the compiled loop (kernels/loop.py) with the parts of an explorer."""
+"""The compiled lane: one loop for all explorers, and who drives it.
+
+The same pulls as ask and tell, hundreds of times faster. Each step of the loop is a function that
+the type of a part's kernel chooses (kernels/parts.py): which contest is closest, whether that
+settles it, what to pull. numba compiles the loop for the parts in use.
+"""
 
 import copy
 import logging
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
 
-import numba
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..contests import Contest
-from ..kernels import loop
+from ..errors import MissingExtra
 from ..kernels.book import (
+    CHECKED,
+    GROWTH,
     LEADING,
     MARGIN,
     PULLS,
     REBUILD_AT,
     RIVALLING,
+    TICK,
     Model,
+    Stage,
+    absorb,
     new_arena,
     new_book,
+    rebuild,
 )
-from ..kernels.stage import Stage
-from ..kernels.worlds import pay
+from ..kernels.parts import (
+    GO_ON,
+    NEEDS_HELP,
+    STOP,
+    Entry,
+    choose,
+    closest,
+    decide,
+    glide,
+    inlined,
+    nearly,
+    pay,
+)
 from ..least_squares import ill_conditioned
 from ..openings import EachArm
 from ..problem import Problem
 from ..pulls.base import Learner
+from ..scaffold.budget_phases import PhasedBudgetExplorer
 from ..scaffold.by_contests import ContestExplorer
+from ..scaffold.phases import PhasedExplorer
+from .phases import PhaseLane
 
 _log = logging.getLogger("lingape")
 _said: set[str] = set()  # about which parts
+
+# How `advance` ends, if not with NEEDS_HELP; and how it goes on.
+PAUSED, SETTLED, NEARLY, BROKEN = 0, 1, 2, 3
+PLAYING, STALE = 4, 5
+
+
+@partial(Entry, counting=False)
+def advance(
+    model: Model,
+    contest: Any,
+    pull: Any,
+    stopping: Any,
+    world: Any,
+    rng: np.random.Generator,
+    until: int,
+) -> int:
+    """Play on until settled, `until` pulls, or something that the caller has to look at."""
+    clock = model.book.clock
+    if clock[REBUILD_AT] == 0:
+        rebuild(model, pull)
+    while True:
+        clock[TICK] += 1  # rows used from now on are not replaced before the next round
+        leader, rival, margin, factor = closest(contest, model, stopping)
+        clock[LEADING], clock[RIVALLING], model.book.gauge[MARGIN] = leader, rival, margin
+        status = _judged(model, contest, stopping, leader, margin, until)
+        if status == PLAYING:
+            means, found = contest.means, (leader, rival, factor)
+            glided = glide(pull, model, means, world, rng, until, found)
+            clock[PULLS] += glided
+            if glided == 0:
+                arm = leader  # if all arms are the same arm
+                if model.arena.twins[leader] != model.arena.twins[rival]:
+                    arm = choose(pull, model, leader, rival)
+                if arm < 0:
+                    return NEEDS_HELP
+                if _pull(model, pull, world, rng, arm):
+                    continue
+        elif status != STALE:
+            return status
+        rebuild(model, pull)
+
+
+@inlined
+def _judged(
+    model: Model, contest: Any, stopping: Any, leader: int, margin: float, until: int
+) -> int:
+    """Return how the run ends here; or PLAYING; or STALE, to rebuild and look again."""
+    arena, book, _ = model
+    pulls, fresh = book.clock[PULLS], book.gauge[GROWTH] == 0.0
+    decision = decide(stopping, leader, margin, pulls, arena.noise_scale)
+    status = PLAYING
+    if margin != margin:
+        status = BROKEN
+    elif decision != GO_ON:  # before the final decision, caches are rebuilt
+        status = SETTLED if decision == STOP or fresh else STALE
+    elif (
+        fresh
+        and book.clock[CHECKED] != pulls
+        and nearly(stopping, contest.means, book.scores, arena.twins, leader)
+    ):
+        book.clock[CHECKED] = pulls
+        status = NEARLY
+    elif pulls >= until:
+        status = PAUSED
+    return status
+
+
+@inlined
+def _pull(model: Model, pull: Any, world: Any, rng: np.random.Generator, arm: int) -> bool:
+    """Pull an arm, and return whether the caches could take it in without a rebuild."""
+    book = model.book
+    paid = pay(world, arm, rng)
+    book.counts[arm] += 1
+    book.sums[arm] += paid
+    book.clock[PULLS] += 1
+    last = book.counts[arm] == 1 and book.counts.all()  # as in the plain lane
+    due = book.clock[PULLS] >= book.clock[REBUILD_AT] or last
+    return not due and absorb(model, pull, arm, paid)
+
+
+@Entry
+def pull_each(
+    counts: IntArray, sums: FloatArray, world: Any, rng: np.random.Generator, most: int
+) -> int:
+    """Pull arms that have not been pulled, in order, at most so many; return how many."""
+    pulls = 0
+    for arm in range(len(counts)):
+        if counts[arm] == 0 and pulls < most:
+            counts[arm] = 1
+            sums[arm] = pay(world, arm, rng)
+            pulls += 1
+    return pulls
+
+
+class CompiledLane(Protocol):
+    """A run in compiled code, paused between calls of `advance`."""
+
+    @property
+    def settled(self) -> bool: ...
+
+    @property
+    def pulls(self) -> int: ...
+
+    def prepare(self, world: Any) -> None:
+        """Compile what it takes, without a pull."""
+        ...
+
+    def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
+        """Play on until settled or `until` pulls."""
+        ...
+
+
+def compiled_lane(explorer: Any) -> CompiledLane | None:
+    """Return a compiled lane that goes on from here, if all parts of the explorer have kernels.
+
+    `explorer.adopt(lane)` takes the lane's data back. Raises MissingExtra without numba.
+    """
+    try:
+        import numba  # noqa: F401
+    except ImportError as reason:
+        raise MissingExtra(
+            "The compiled lane needs numba, which is not installed: pip install 'lingape[sim]', "
+            "or use lane='plain'."
+        ) from reason
+    if getattr(explorer, "done", True):
+        return None
+    if isinstance(explorer, PhasedExplorer | PhasedBudgetExplorer):
+        return PhaseLane(explorer)
+    if isinstance(explorer, ContestExplorer):
+        return ContestLane.of(explorer)
+    return None
 
 
 class Kernels(NamedTuple):
@@ -119,8 +275,8 @@ class ContestLane:
         while self.begun and not self._settled:
             bound, contest, pull, stopping = self._kernels
             model = Model(self._arena, self._book, bound)
-            status = loop.advance(model, contest, pull, stopping, world, rng, until)
-            if status == loop.PAUSED:
+            status = advance(model, contest, pull, stopping, world, rng, until)
+            if status == PAUSED:
                 return
             self._look(status)
 
@@ -129,22 +285,22 @@ class ContestLane:
         bound, contest, pull, stopping = self._kernels
         model, rng = Model(self._arena, self._book, bound), np.random.default_rng(0)
         arguments = (model, contest, pull, stopping, world, rng, 0)
-        loop.advance.compile(tuple(map(numba.typeof, arguments)))  # type: ignore[attr-defined]
+        advance.compile_for(*arguments)
 
     def _look(self, status: int) -> None:
         """See to what the compiled loop has stopped for."""
         leader, rival = self._book.clock[[LEADING, RIVALLING]].tolist()
-        if status == loop.BROKEN:
+        if status == BROKEN:
             raise ill_conditioned(self._arena.ridge)
-        if status == loop.NEEDS_HELP:
+        if status == NEEDS_HELP:
             kernel = self._parts.pull.help(  # type: ignore[attr-defined]
                 self._kernels.pull, self._arena.features, self._book.means, leader, rival
             )
             self._kernels = self._kernels._replace(pull=kernel)
-        elif status == loop.NEARLY:
+        elif status == NEARLY:
             self._judge()
         else:
-            self._settled = status == loop.SETTLED
+            self._settled = status == SETTLED
 
     def _judge(self) -> None:
         """Let the plain stopping rule decide, by refined widths."""
@@ -161,9 +317,7 @@ class ContestLane:
         """Make the first pulls, which the compiled loop takes for granted."""
         estimate, opening, book = self._estimate, self._parts.opening, self._book
         if isinstance(opening, EachArm):
-            book.clock[PULLS] += loop.pull_each(
-                book.counts, book.sums, world, rng, until - self.pulls
-            )
+            book.clock[PULLS] += pull_each(book.counts, book.sums, world, rng, until - self.pulls)
             self.begun = bool(book.counts.all())
             return
         while not self.begun and estimate.pulls < until:

@@ -4,15 +4,35 @@ How many pulls a phase takes is found first; then the rewards are drawn.
 """
 
 import copy
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..kernels import phases
-from ..kernels.book import new_arena, new_book
+from ..kernels.book import (
+    PULLS,
+    REBUILD_AT,
+    Arena,
+    Book,
+    Model,
+    absorb,
+    new_arena,
+    new_book,
+    rebuild,
+)
+from ..kernels.parts import Entry, pay
 from ..least_squares import LeastSquares
-from ..plans import OneByOne, Proportions, Quotas
+from ..plans import (
+    OneByOne,
+    OneByOneKernel,
+    Proportions,
+    Quotas,
+    longest_of,
+    most_behind,
+    steepest_kernel,
+    write_turns,
+)
 from ..scaffold.budget_phases import PhasedBudgetExplorer
 from ..scaffold.phases import PhasedExplorer
 
@@ -44,18 +64,18 @@ class PhaseLane:
             if isinstance(explorer, PhasedBudgetExplorer):
                 within = counts - explorer.before
                 pulls = min(explorer.phase_end - self.pulls, left)
-                phases.fill(within, sums, explorer.plan, world, rng, pulls)
+                fill(within, sums, explorer.plan, world, rng, pulls)
                 counts = explorer.before + within
             elif isinstance(explorer.plan, Quotas):
                 quotas = explorer.plan.quotas
                 pulls = min(int((quotas - counts).sum()), left)
-                phases.fill(counts, sums, quotas, world, rng, pulls)
+                fill(counts, sums, quotas, world, rng, pulls)
             elif isinstance(explorer.plan, Proportions):
                 shares = explorer.plan.shares
                 if self._end is None:
                     self._end = self._phase_end(explorer.estimate, shares)
                 pulls = min(self._end - explorer.estimate.pulls, left)
-                phases.follow(counts, sums, shares, world, rng, pulls)
+                follow(counts, sums, shares, world, rng, pulls)
             else:
                 counts, sums = self._walk(explorer.plan, counts, sums, world, rng, left)
             explorer.absorb(counts, sums)
@@ -73,13 +93,13 @@ class PhaseLane:
     ) -> tuple[IntArray, FloatArray]:
         """Pull each arm once, and then see; after that, one by one."""
         if missing := int((counts == 0).sum()):
-            phases.follow(counts, sums, np.zeros(len(counts)), world, rng, min(missing, left))
+            follow(counts, sums, np.zeros(len(counts)), world, rng, min(missing, left))
             return counts, sums
         explorer, estimate = self.explorer, self.explorer.estimate
         book = new_book(estimate, all_rows=True)
         arena, until = new_arena(estimate, explorer.problem.noise_scale), estimate.pulls + left
         kernel, target = plan.kernel_for(len(counts)), explorer.target  # type: ignore[union-attr]
-        phases.walk(arena, book, kernel, world, rng, until, target)
+        walk(arena, book, kernel, world, rng, until, target)
         return book.counts, book.sums
 
     def _phase_end(self, estimate: LeastSquares, shares: FloatArray) -> int:
@@ -89,7 +109,7 @@ class PhaseLane:
         counts, step = estimate.counts.copy(), 1
         while True:
             further, nothing = counts.copy(), np.zeros(len(counts))
-            phases.follow(further, nothing, shares, phases.Nothing(), rng, step)
+            follow(further, nothing, shares, Nothing(), rng, step)
             trial.load(further, nothing)
             over = self.explorer.phase_over(trial)
             if over and step == 1:
@@ -99,3 +119,82 @@ class PhaseLane:
             else:
                 counts = further
                 step = max(1, min(2 * step, int(counts.sum()) // 8)) if step > 1 else step + 1
+
+
+class Nothing(NamedTuple):
+    """Pays nothing, to see where pulls would go; as a bound, keeps nothing beside the estimate."""
+
+    reward: float = 0.0
+
+
+@pay.of(Nothing)
+def _(world: Nothing, arm: int, rng: np.random.Generator) -> float:
+    return world.reward
+
+
+@Entry
+def follow(
+    counts: IntArray,
+    sums: FloatArray,
+    shares: FloatArray,
+    world: Any,
+    rng: np.random.Generator,
+    pulls: int,
+) -> None:
+    """Make the next pulls of a plan that pulls each arm once before it follows its shares."""
+    turns = np.empty(len(counts))
+    for k in range(len(counts)):
+        if pulls > 0 and counts[k] == 0:
+            counts[k], pulls = 1, pulls - 1
+            sums[k] += pay(world, k, rng)
+    write_turns(counts, shares, turns)
+    for _ in range(pulls):
+        arm = most_behind(turns)
+        counts[arm] += 1
+        turns[arm] = counts[arm] / shares[arm]
+        sums[arm] += pay(world, arm, rng)
+
+
+@Entry
+def fill(
+    counts: IntArray,
+    sums: FloatArray,
+    quotas: IntArray,
+    world: Any,
+    rng: np.random.Generator,
+    pulls: int,
+) -> None:
+    """Make the next pulls of a plan with quotas, of which at least so many are left."""
+    turns = np.empty(len(counts))
+    for k in range(len(counts)):
+        turns[k] = counts[k] / quotas[k] if counts[k] < quotas[k] else math.inf
+    for _ in range(pulls):
+        arm = most_behind(turns)
+        counts[arm] += 1
+        turns[arm] = counts[arm] / quotas[arm] if counts[arm] < quotas[arm] else math.inf
+        sums[arm] += pay(world, arm, rng)
+
+
+@Entry
+def walk(
+    arena: Arena,
+    book: Book,
+    plan: OneByOneKernel,
+    world: Any,
+    rng: np.random.Generator,
+    until: int,
+    target: float,
+) -> None:
+    """Make pulls one by one, until the longest difference is no longer than `target`."""
+    model, clock = Model(arena, book, Nothing(0.0)), book.clock
+    rebuild(model, plan)
+    longest = math.inf
+    while longest > target and clock[PULLS] < until:
+        arm = steepest_kernel(plan, book.cross, book.gap_variance, book.variances)
+        paid = pay(world, arm, rng)
+        book.counts[arm] += 1
+        book.sums[arm] += paid
+        clock[PULLS] += 1
+        if clock[PULLS] >= clock[REBUILD_AT] or not absorb(model, plan, arm, paid):
+            rebuild(model, plan)
+        longest = longest_of(book.gap_variance, plan.active)

@@ -1,20 +1,21 @@
 """The closest alternatives to the estimate, for rules that pull against them."""
 
+import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray
-from ..kernels.stage import Stage
-from ..least_squares import LeastSquares
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..kernels.book import Stage
+from ..kernels.parts import compiled
 from ..problem import Problem
 
 
-def scaled_gaps(problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+@compiled
+def scaled_gaps(means: FloatArray, epsilon: float, noise_scale: float, leader: int) -> FloatArray:
     """Return what each arm lacks to being better than the leader by ε, in units of the noise."""
-    gaps: FloatArray = estimate.means[leader] - estimate.means + problem.epsilon
-    gaps /= problem.noise_scale
+    gaps: FloatArray = (means[leader] - means + epsilon) / noise_scale
     return gaps
 
 
@@ -56,9 +57,99 @@ def alternatives(
     return Alternatives(values, y * (gaps / lengths)[:, None], basis @ root)
 
 
-def sides_of(stage: Stage) -> Any:
-    """Return what kernels that look for alternatives take for granted."""
-    from ..kernels.pulls.lin_game import Sides
+class Sides(NamedTuple):
+    """What rules that look for the closest alternative take for granted."""
 
+    columns: FloatArray  # (d, K) the arms in orthonormal coordinates
+    dropped: FloatArray  # (K, K) finite where a rival is not to be asked about; or empty
+    epsilon: float
+
+
+def sides_of(stage: Stage) -> Sides:
     problem = stage.problem
     return Sides(np.array(problem.orthonormal.T, order="C"), stage.dropped, problem.epsilon)
+
+
+@compiled
+def rivals_kernel(sides: Sides, twins: IntArray, leader: int) -> BoolArray:
+    """Return which arms may be better than the leader."""
+    rivals = np.empty(len(twins), dtype=np.bool_)
+    for k in range(len(twins)):
+        rivals[k] = twins[k] != twins[leader]
+        if len(sides.dropped) and sides.dropped[leader, k] < math.inf:
+            rivals[k] = False
+    return rivals
+
+
+@compiled
+def _root(columns: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return L⁻¹, where LLᵀ = V_w."""
+    d, count = columns.shape
+    rows, root = columns.T.copy(), np.zeros((d, d))
+    for k in range(count):
+        for p in range(d):
+            value = weights[k] * rows[k, p]
+            for q in range(p + 1):
+                root[p, q] += value * rows[k, q]
+    for p in range(d):  # L in place
+        for q in range(p + 1):
+            value = root[p, q]
+            for m in range(q):
+                value -= root[p, m] * root[q, m]
+            root[p, q] = math.sqrt(value) if p == q else value / root[q, q]
+    for q in range(d):  # L⁻¹ in place
+        root[q, q] = 1.0 / root[q, q]
+        for p in range(q + 1, d):
+            value = 0.0
+            for m in range(q, p):
+                value -= root[p, m] * root[m, q]
+            root[p, q] = value / root[p, p]
+    return root
+
+
+@compiled
+def alternatives_kernel(
+    columns: FloatArray, weights: FloatArray, gaps: FloatArray, leader: int, rivals: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return values (K,), steps and arms, both (d, K)."""
+    d, count = columns.shape
+    root = _root(columns, weights)
+    values, steps, arms = np.zeros(count), np.zeros((d, count)), np.zeros((d, count))
+    for p in range(d):
+        for q in range(p + 1):
+            value, own = root[p, q], columns[q, leader]
+            for k in range(count):
+                arms[p, k] += value * columns[q, k]
+                steps[p, k] += value * (own - columns[q, k])
+        for k in range(count):
+            values[k] += steps[p, k] * steps[p, k]
+    for k in range(count):
+        if rivals[k]:
+            factor = gaps[k] / values[k]
+            values[k] = 0.5 * gaps[k] * gaps[k] / values[k]
+            for p in range(d):
+                steps[p, k] *= factor
+        else:
+            values[k] = math.inf
+    return values, steps, arms
+
+
+@compiled
+def shifts_kernel(steps: FloatArray, arms: FloatArray, rival: int) -> FloatArray:
+    """Return by how much the alternative changes the mean of each arm."""
+    d, count = arms.shape
+    out = np.zeros(count)
+    for p in range(d):
+        for k in range(count):
+            out[k] += arms[p, k] * steps[p, rival]
+    return out
+
+
+@compiled
+def first_max_kernel(values: FloatArray, slack: float) -> int:
+    """Return the first position whose value is within `slack` of the largest."""
+    least = values.max() - slack
+    k = 0
+    while values[k] < least:
+        k += 1
+    return k

@@ -1,9 +1,10 @@
 """Pull the arm whose own interval is wider, as UGapE does."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..kernels.stage import Stage
+from ..kernels.book import Model, Stage
+from ..kernels.parts import choose
 from ..least_squares import LeastSquares
 from ..ties import PULL
 
@@ -17,6 +18,16 @@ class Wider:
         return leader if variances[leader] > variances[rival] * (1.0 + PULL) else rival
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.pulls.wider import WiderKernel
-
         return WiderKernel(PULL)
+
+
+class WiderKernel(NamedTuple):
+    slack: float  # ties.PULL
+
+
+@choose.of(WiderKernel)
+def _(pull: WiderKernel, model: Model, leader: int, rival: int) -> int:
+    variances = model.book.variances
+    if variances[leader] > variances[rival] * (1.0 + pull.slack):
+        return leader
+    return rival

@@ -1,12 +1,15 @@
 """Count a rival that the leader has once beaten as beaten (Tirinzoni and Degenne 2022)."""
 
-from typing import Any, ClassVar
+import math
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..bounds.mixture import near, refine
 from ..contests.base import Contest, Contests, Unasked
-from ..kernels.stage import Stage
+from ..kernels.book import Stage
+from ..kernels.parts import GO_ON, STOP, compiled, decide, narrow, nearly
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -58,8 +61,6 @@ class Eliminating:
             self.dropped.setdefault(pair[0], {})[pair[1]] = float(margin)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.stopping.elimination import EliminationKernel
-
         count = len(self.problem)
         dropped = np.full((count, count), np.inf)
         for leader, rivals in self.dropped.items():
@@ -73,3 +74,72 @@ class Eliminating:
         for leader, rival in np.argwhere(np.isfinite(kernel.dropped)).tolist():
             margin = float(kernel.dropped[leader, rival])
             self.dropped.setdefault(leader, {})[rival] = margin
+
+
+class EliminationKernel(NamedTuple):
+    epsilon: float
+    near: float  # as of MarginKernel
+    sample: bool  # whether beaten rivals are not asked about any more
+    dropped: FloatArray  # (K, K) margin when a leader beat a rival, or infinite
+
+
+@narrow.of(EliminationKernel)
+def _(
+    stopping: EliminationKernel,
+    means: FloatArray,
+    scores: FloatArray,
+    twins: IntArray,
+    leader: int,
+) -> float:
+    return _drop(stopping, means, scores, twins, leader)
+
+
+@compiled
+def _drop(
+    stopping: EliminationKernel,
+    means: FloatArray,
+    scores: FloatArray,
+    twins: IntArray,
+    leader: int,
+) -> float:
+    """Drop the rivals that the leader beats; return the largest margin once all are dropped."""
+    dropped, left, worst = stopping.dropped, 0, -math.inf
+    for k in range(len(means)):
+        if twins[k] != twins[leader]:
+            margin = scores[k] - means[leader]
+            if margin <= stopping.epsilon and dropped[leader, k] == math.inf:
+                dropped[leader, k] = margin
+            if dropped[leader, k] == math.inf:
+                left += 1
+            else:
+                worst = max(worst, dropped[leader, k])
+    if left == 0:
+        return worst if worst > -math.inf else 0.0  # without rivals
+    if stopping.sample:
+        for k in range(len(means)):
+            if dropped[leader, k] < math.inf:
+                scores[k] = -math.inf
+    return -math.inf
+
+
+@decide.of(EliminationKernel)
+def _(
+    stopping: EliminationKernel, leader: int, margin: float, pulls: int, noise_scale: float
+) -> int:
+    return STOP if margin <= stopping.epsilon else GO_ON
+
+
+@nearly.of(EliminationKernel)
+def _(
+    stopping: EliminationKernel,
+    means: FloatArray,
+    scores: FloatArray,
+    twins: IntArray,
+    leader: int,
+) -> bool:
+    near, best = stopping.near, -math.inf
+    if near > 0.0:
+        for k in range(len(means)):
+            if twins[k] != twins[leader] and stopping.dropped[leader, k] == math.inf:
+                best = max(best, means[k] + near * (scores[k] - means[k]))
+    return near > 0.0 and best - means[leader] <= stopping.epsilon

@@ -1,13 +1,16 @@
 """Stop when no rival can be more than ε better than the leader: B(t) ≤ ε, Algorithm 1."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..bounds.mixture import near, refine
 from ..contests.base import Contest, Contests, Unasked
-from ..kernels.stage import Stage
+from ..kernels.book import Stage
+from ..kernels.parts import GO_ON, STOP_IF_FRESH, decide, nearly
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -53,6 +56,26 @@ class Margin:
             raise ValueError("nothing should have been dropped")
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.stopping.margin import MarginKernel
-
         return MarginKernel(self.problem.epsilon, near(stage.bound))
+
+
+class MarginKernel(NamedTuple):
+    epsilon: float
+    near: float  # look closer when widths this much shorter would settle it; 0 for never
+
+
+@decide.of(MarginKernel)
+def _(stopping: MarginKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> int:
+    return STOP_IF_FRESH if margin <= stopping.epsilon else GO_ON
+
+
+@nearly.of(MarginKernel)
+def _(
+    stopping: MarginKernel, means: FloatArray, scores: FloatArray, twins: IntArray, leader: int
+) -> bool:
+    near, best = stopping.near, -math.inf
+    if near > 0.0:
+        for k in range(len(means)):
+            if twins[k] != twins[leader]:
+                best = max(best, means[k] + near * (scores[k] - means[k]))
+    return near > 0.0 and best - means[leader] <= stopping.epsilon

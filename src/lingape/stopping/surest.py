@@ -5,8 +5,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..contests.base import Contest, Contests, Unasked
-from ..kernels.stage import Stage
+from ..kernels.book import Stage
+from ..kernels.parts import GO_ON, decide
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER
@@ -47,8 +49,6 @@ class Surest:
             self.moment = Moment(problem.check_arm(kept["arm"]), margin)
 
     def kernel(self, stage: Stage) -> Any:
-        from ..kernels.stopping.surest import SurestKernel
-
         arm, margin = self.moment or Moment(0, math.inf)
         return SurestKernel(np.array([arm]), np.array([margin]))
 
@@ -56,3 +56,16 @@ class Surest:
         """Take over the moment of a compiled run."""
         least = float(kernel.least[0])
         self.moment = Moment(int(kernel.leader[0]), least) if math.isfinite(least) else None
+
+
+class SurestKernel(NamedTuple):
+    leader: IntArray  # (1,) who led when B(t) was least
+    least: FloatArray  # (1,) B(t) then, or infinite
+
+
+@decide.of(SurestKernel)
+def _(stopping: SurestKernel, leader: int, margin: float, pulls: int, noise_scale: float) -> int:
+    """Never stop: the budget does. Remember the time at which the leader was surest."""
+    if pulls > 0 and margin < stopping.least[0] - LEADER * (noise_scale + abs(margin)):
+        stopping.leader[0], stopping.least[0] = leader, margin
+    return GO_ON

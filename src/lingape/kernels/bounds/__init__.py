@@ -1,1 +1,0 @@
-"""How wrong can the estimate be? The kernels of lingape.bounds, one per file."""

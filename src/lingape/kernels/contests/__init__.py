@@ -1,1 +1,0 @@
-"""Which comparison is closest? The kernels of lingape.contests, one per file."""

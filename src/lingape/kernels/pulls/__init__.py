@@ -1,1 +1,0 @@
-"""Which arm next? The kernels of pull rules, one per file."""

@@ -1,1 +1,0 @@
-"""Is the question answered? The kernels of lingape.stopping, one per file."""
