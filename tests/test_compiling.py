@@ -17,7 +17,7 @@ compiling = pytest.importorskip("lingape.kernels.compiling")
 KERNEL = """
 import os, sys
 from pathlib import Path
-from lingape.kernels.compiling import compiled
+from lingape.kernels.parts import EntryPoint
 from numba.core import event
 
 class Compilations(event.Listener):
@@ -30,7 +30,7 @@ class Compilations(event.Listener):
 
 event.register("numba:compile", Compilations())
 
-@compiled
+@EntryPoint
 def twice(x):
     return 2 * x
 """
@@ -164,7 +164,7 @@ def test_sources_are_all_that_compiled_code_is_made_from():
     makes_code = re.compile(r"^ *@(compiled|inlined|njit|overload)\b|import .*\bcompiled\b", re.M)
     for file in root.rglob("*.py"):
         assert file in found or not makes_code.search(file.read_text()), file
-    for name in ("ties.py", "least_squares.py", "kernels/bounds/mixture.py"):
+    for name in ("ties.py", "least_squares.py", "bounds/mixture.py"):
         assert root / name in found
     assert not any("cli" in file.parts or "live" in file.parts for file in found)
 

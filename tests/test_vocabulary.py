@@ -15,7 +15,6 @@ SOURCE = Path(lingape.__file__).parent
 # Functions of these rooms may have the name of one elsewhere that does the same.
 ROOMS = {
     "cli/": "a command has the name of what it calls",
-    "kernels/": "a kernel has the name of the part that it is the compiled form of",
     "testing/budget.py": "a law is stated again for explorers with a budget",
 }
 SAME_THING = {"main"}  # the entry point, and the group of commands that it calls

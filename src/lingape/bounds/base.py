@@ -47,15 +47,6 @@ class Bound(Protocol):
         ...
 
 
-class AdaptiveBound:
-    """Mark a bound that is proven to hold whatever the rule that chooses the arms."""
-
-    adaptive: ClassVar[bool] = True
-
-    def caveat(self, problem: Problem, ridge: float) -> str:
-        return ""
-
-
 class NormWidths:
     """Widths ‖y‖ times one radius, which a subclass returns."""
 
@@ -69,33 +60,6 @@ class NormWidths:
         norms: FloatArray = np.sqrt(estimate.contrasts(leader).variance)
         norms *= self.radius(problem, estimate)  # (8)
         return norms
-
-
-def stated(plain: str, exact: str) -> str:
-    """Return an assumption: a sentence for everyone, and the exact statement behind it."""
-    return f"{plain} Precisely: {exact}"
-
-
-def noise_assumption(problem: Problem) -> str:
-    return stated(
-        "An arm's average reward is a fixed weighted sum of its features, and rewards scatter "
-        f"around it by chance, on a scale of at most {problem.noise_scale:g}.",
-        "a pull of an arm with features x pays xᵀθ plus noise that, given all rewards told before "
-        f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
-    )
-
-
-def norm_assumption(problem: Problem) -> str:
-    return stated(
-        "The weights of the features are limited in size.",
-        f"‖θ‖ is at most {problem.norm_bound:g}.",
-    )
-
-
-TELLING_ASSUMPTION = stated(
-    "No reward is left out or reported late because it is high or low.",
-    "which rewards are told, and when, does not depend on rewards that have not been told.",
-)
 
 
 def checked_comparisons(comparisons: Comparisons, bound: str) -> None:

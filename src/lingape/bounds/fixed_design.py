@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from ..certificate import noise_assumption, stated
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius
@@ -15,9 +16,7 @@ from .base import (
     checked_comparisons,
     comparison_count,
     no_ridge,
-    noise_assumption,
     ridge_of,
-    stated,
 )
 
 # Also rewards that were told must not say which comes next: that would be an adaptive design.

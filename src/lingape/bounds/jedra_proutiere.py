@@ -23,16 +23,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..certificate import TELLING_ASSUMPTION, noise_assumption
 from ..errors import InvalidBound
 from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky
 from ..kernels.parts import on_rebuild, radius
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, SMALLEST, Problem, as_float
-from .base import TELLING_ASSUMPTION, AdaptiveBound, NormWidths, no_ridge, noise_assumption
+from .base import NormWidths, no_ridge
 
 
 @dataclass(frozen=True)
-class JedraProutiere(NormWidths, AdaptiveBound):
+class JedraProutiere(NormWidths):
     """Widths ‖y‖·√(2β), β = (1 + u) R² log(det(V/uc + I)^½/δ), in units of a spanning set.
 
     u: how small the prior is beside c; small ones cost in the determinant, large ones in front.
@@ -43,6 +44,7 @@ class JedraProutiere(NormWidths, AdaptiveBound):
     u: float = 0.1
     c: float = 1.0
     shrinks_with_lengths: ClassVar[bool] = False  # faster, while 1 + uc/g falls
+    adaptive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("u", "c"):
@@ -94,6 +96,9 @@ class JedraProutiere(NormWidths, AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), TELLING_ASSUMPTION)
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""  # proven
 
 
 class JedraProutiereKernel(NamedTuple):

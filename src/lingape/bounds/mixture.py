@@ -16,18 +16,19 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..certificate import TELLING_ASSUMPTION, noise_assumption
 from ..designs import g_optimal
 from ..errors import InvalidBound
 from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, multiply, write_products
 from ..kernels.parts import compiled, inlined, on_fetch, on_pull, on_rebuild, radius, write_ends
 from ..least_squares import CANCELLED, LeastSquares
 from ..problem import Problem, as_float
-from .base import TELLING_ASSUMPTION, AdaptiveBound, no_ridge, noise_assumption
+from .base import no_ridge
 
 # Validity does not depend on the design being optimal, and width hardly does.
 DESIGN_TOLERANCE = 0.05
@@ -40,7 +41,7 @@ ROUNDS = 40
 
 
 @dataclass(frozen=True)
-class Mixture(AdaptiveBound):
+class Mixture:
     """Widths from the best of several prior scales 1, base, base², …, equally weighted.
 
     scales: how many.
@@ -54,6 +55,7 @@ class Mixture(AdaptiveBound):
     scales: int = 8
     base: float = 16.0
     refined: bool = False
+    adaptive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.scales, Integral) or self.scales < 1:
@@ -168,6 +170,9 @@ class Mixture(AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), TELLING_ASSUMPTION)
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""  # proven
 
 
 def _contenders(nats: FloatArray, grid: FloatArray, estimate: LeastSquares) -> range:

@@ -2,28 +2,25 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from ..certificate import TELLING_ASSUMPTION, noise_assumption, norm_assumption
 from ..kernels.book import GROWTH, LOG_DET, Arena, Book, Stage
 from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
-    TELLING_ASSUMPTION,
-    AdaptiveBound,
     Comparisons,
     NormWidths,
     checked_comparisons,
     comparison_count,
-    noise_assumption,
-    norm_assumption,
     norm_bound_of,
     ridge_of,
 )
 
 
 @dataclass(frozen=True)
-class SelfNormalized(NormWidths, AdaptiveBound):
+class SelfNormalized(NormWidths):
     """Widths ‖y‖·C_t with C_t from the determinant, equation (3) of Xu et al. (2018).
 
     C_t = R √(2 log(κ det(A)^½ det(λI)^-½ / δ)) + √λ S, around the ridge estimate.
@@ -33,6 +30,7 @@ class SelfNormalized(NormWidths, AdaptiveBound):
     """
 
     comparisons: Comparisons = 1
+    adaptive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, type(self).__name__)
@@ -60,6 +58,9 @@ class SelfNormalized(NormWidths, AdaptiveBound):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return noise_assumption(problem), norm_assumption(problem), TELLING_ASSUMPTION
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""  # proven
 
 
 class SelfNormalizedKernel(NamedTuple):

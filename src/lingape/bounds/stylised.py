@@ -9,21 +9,24 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from ..certificate import TELLING_ASSUMPTION, noise_assumption
 from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import TELLING_ASSUMPTION, AdaptiveBound, NormWidths, no_ridge, noise_assumption
+from .base import NormWidths, no_ridge
 
 
 @dataclass(frozen=True)
-class Stylised(NormWidths, AdaptiveBound):
+class Stylised(NormWidths):
     """Widths R ‖y‖ √(2 log((1 + log n)/δ)) after n pulls: a rule of thumb, without a proof.
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
     """
+
+    adaptive: ClassVar[bool] = True
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Stylised")

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from ..arrays import FloatArray
 from ..bounds import Bound
 from ..least_squares import LeastSquares
@@ -37,9 +39,18 @@ class Contests:
         """
         raise NotImplementedError
 
+    def half_widths(self, estimate: LeastSquares, leader: int) -> FloatArray:
+        """Return how wrong each arm's estimated gap to the leader can be.
+
+        The highest upper end but the leader's is B(t). A duplicate of the leader has a gap that is
+        known.
+        """
+        _, widths = self.margins(estimate, leader)
+        return np.where(estimate.twins == estimate.twins[leader], 0.0, widths)
+
     def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
         """Return the answers so far, best first; `contest` is the closest."""
-        return [contest.leader]
+        raise NotImplementedError
 
     def means(self, estimate: LeastSquares) -> FloatArray:
         """Return the means by which arms are compared."""

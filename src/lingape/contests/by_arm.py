@@ -47,6 +47,9 @@ class ByArm(Contests):
         widths *= self.bound.radius(self.problem, estimate)
         return widths
 
+    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
+        return [contest.leader]
+
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         """Return margins by the intervals of both arms, laid end to end."""
         own = self._widths(estimate)

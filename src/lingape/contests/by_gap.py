@@ -49,6 +49,9 @@ class ByGap(Contests):
     def means(self, estimate: LeastSquares) -> FloatArray:
         return estimate.means if self.truth is None else self.truth
 
+    def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
+        return [contest.leader]
+
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         means = self.means(estimate)
         widths = self.bound.widths(self.problem, estimate, leader)  # β_t(·, i_t)

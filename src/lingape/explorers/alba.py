@@ -35,14 +35,8 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..bounds import Bound
-from ..bounds.base import (
-    TELLING_ASSUMPTION,
-    no_ridge,
-    noise_assumption,
-    norm_assumption,
-    norm_bound_of,
-    stated,
-)
+from ..bounds.base import no_ridge, norm_bound_of
+from ..certificate import TELLING_ASSUMPTION, noise_assumption, norm_assumption, stated
 from ..checks import checked_whole
 from ..designs import g_optimal, trimmed
 from ..draws import uniform

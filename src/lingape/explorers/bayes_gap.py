@@ -24,10 +24,9 @@ from ..bounds.exploring import BayesRadius
 from ..contests import ByArm
 from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
-from ..openings import NoOpening
 from ..problem import LARGEST, Problem, as_float
 from ..pulls import Wider
-from ..scaffold import Parts
+from ..scaffold import NoOpening, Parts
 from ..scaffold.budget import SurestArmExplorer
 from ..stopping import Surest
 

@@ -118,9 +118,11 @@ class FrankWolfe(Learner):
         return FrankWolfeKernel(copy.deepcopy(self.memory), sides_of(stage), self.even)
 
 
+@compiled
 def is_square(n: int) -> bool:
-    """Whether n is 0, 1, 4, 9, …"""
-    return math.isqrt(n) ** 2 == n
+    """Whether n is 0, 1, 4, 9, … (up to 10^15)."""
+    root = int(math.sqrt(n) + 0.5)
+    return root * root == n
 
 
 compiled(maximin)
@@ -165,7 +167,7 @@ def _step(pull: FrankWolfeKernel, arena: Arena, book: Book, leader: int, pulls: 
         if rivals[k]:
             least = min(least, gaps[k])
     slack = LEADER * (1.0 + abs(book.means[leader]) / arena.noise_scale)
-    if _is_square(t // first) or least <= slack:
+    if is_square(t // first) or least <= slack:
         return even
     values, steps, arms = alternatives_kernel(sides.columns, totals / pulls, gaps, leader, rivals)
     near = values.min() + t**-0.9 / count
@@ -196,9 +198,3 @@ def _most_behind(totals: FloatArray, counts: IntArray) -> int:
         if totals[k] > 0.0:
             ratios[k] = totals[k] / max(float(counts[k]), 1e-300)
     return first_max_kernel(ratios, PULL * ratios.max())
-
-
-@compiled
-def _is_square(n: int) -> bool:
-    root = int(math.sqrt(n) + 0.5)
-    return root * root == n

@@ -32,10 +32,10 @@ from ..designs import g_optimal, trimmed
 from ..kernels.book import PULLS, Book, Model, Stage
 from ..kernels.parts import NEEDS_HELP, choose, compiled
 from ..least_squares import LeastSquares
-from ..openings import Start
 from ..problem import Problem
 from ..pulls import PullRule
 from ..pulls.base import MOST_ROWS, Learner
+from ..scaffold import Start
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import Elimination, StoppingRule
 from ..ties import LEADER, PULL, first_max

@@ -18,10 +18,9 @@ from typing import ClassVar
 
 from ..bounds import Bound, Mixture
 from ..contests import ByPair
-from ..openings import Start, opening_for
 from ..problem import Problem
 from ..pulls import greedy
-from ..scaffold import ContestExplorer, Parts, adaptive_only, checked_m
+from ..scaffold import ContestExplorer, Parts, Start, adaptive_only, checked_m, opening_for
 from ..stopping import Margin
 
 

@@ -31,11 +31,11 @@ from ..kernels.book import PULLS, Arena, Book, Model, Stage
 from ..kernels.draws import normal_kernel
 from ..kernels.parts import choose, compiled
 from ..least_squares import LeastSquares
-from ..openings import Start
 from ..problem import Problem
 from ..pulls import PullRule, greedy
 from ..pulls.base import MOST_ROWS
 from ..pulls.greedy import sharpest_between
+from ..scaffold import Start
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import Elimination, StoppingRule
 from ..ties import LEADER, RIVAL, first_max

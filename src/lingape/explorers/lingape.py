@@ -13,10 +13,9 @@ from typing import ClassVar
 from ..bounds import Bound, Mixture
 from ..contests import ByGap, Top
 from ..errors import InvalidArgument
-from ..openings import Start, opening_for
 from ..problem import Problem
 from ..pulls import PullRule, checked_pull, greedy
-from ..scaffold import ContestExplorer, Parts, adaptive_only, checked_m
+from ..scaffold import ContestExplorer, Parts, Start, adaptive_only, checked_m, opening_for
 from ..stopping import Elimination, stopping_for
 
 

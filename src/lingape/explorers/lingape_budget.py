@@ -21,10 +21,9 @@ from ..bounds.base import norm_bound_of, ridge_of
 from ..bounds.exploring import FixedRadius
 from ..contests import ByGap
 from ..errors import InvalidArgument
-from ..openings import Start, opening_for
 from ..problem import Problem, as_float
 from ..pulls import PullRule, checked_pull, greedy
-from ..scaffold import Parts
+from ..scaffold import Parts, Start, opening_for
 from ..scaffold.budget import BudgetContestExplorer, checked_exploration
 from ..stopping import Surest
 

@@ -26,7 +26,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
-from ..bounds.base import TELLING_ASSUMPTION, no_ridge, noise_assumption, stated
+from ..bounds.base import no_ridge
+from ..certificate import TELLING_ASSUMPTION, noise_assumption, stated
 from ..designs import MinMax, differences, even_xy, g_optimal, rounded, trimmed
 from ..least_squares import LeastSquares
 from ..problem import Problem

@@ -11,10 +11,9 @@ from typing import ClassVar
 from ..bounds import Bound, Mixture
 from ..bounds.exploring import FixedRadius
 from ..contests import ByArm
-from ..openings import EachArm
 from ..problem import Problem
 from ..pulls import Wider
-from ..scaffold import Parts
+from ..scaffold import EachArm, Parts
 from ..scaffold.budget import SurestArmExplorer, checked_exploration
 from ..stopping import Surest
 

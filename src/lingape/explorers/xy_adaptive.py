@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..bounds import FixedDesign
-from ..bounds.base import noise_assumption, stated
+from ..certificate import noise_assumption, stated
 from ..designs import differences, even_xy, trimmed
 from ..errors import InvalidArgument, InvalidBound
 from ..least_squares import LeastSquares

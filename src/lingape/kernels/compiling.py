@@ -39,7 +39,7 @@ _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import", re.M)
 
 
 def dispatcher(function: Callable[..., Any], *, counting: bool) -> Any:
-    """Return numba's form of a function that Python calls (parts.Entry).
+    """Return numba's form of a function that Python calls (parts.EntryPoint).
 
     The machine code is kept on disk if there is a writable folder.
 

@@ -52,7 +52,7 @@ def inlined(function: F) -> F:
     return function
 
 
-class Entry(Generic[F]):
+class EntryPoint(Generic[F]):
     """A function that Python calls in compiled form, compiled on first use.
 
     counting: False for functions that make no arrays, not to count references to those they are

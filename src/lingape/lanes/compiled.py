@@ -35,7 +35,7 @@ from ..kernels.parts import (
     GO_ON,
     NEEDS_HELP,
     STOP,
-    Entry,
+    EntryPoint,
     choose,
     closest,
     decide,
@@ -45,11 +45,11 @@ from ..kernels.parts import (
     pay,
 )
 from ..least_squares import ill_conditioned
-from ..openings import EachArm
 from ..problem import Problem
 from ..pulls.base import Learner
+from ..scaffold import EachArm
 from ..scaffold.budget_phases import PhasedBudgetExplorer
-from ..scaffold.by_contests import ContestExplorer
+from ..scaffold.conversation import ContestExplorer
 from ..scaffold.phases import PhasedExplorer
 from .phases import PhaseLane
 
@@ -61,7 +61,7 @@ PAUSED, SETTLED, NEARLY, BROKEN = 0, 1, 2, 3
 PLAYING, STALE = 4, 5
 
 
-@partial(Entry, counting=False)
+@partial(EntryPoint, counting=False)
 def advance(
     model: Model,
     contest: Any,
@@ -135,7 +135,7 @@ def _pull(model: Model, pull: Any, world: Any, rng: np.random.Generator, arm: in
     return not due and absorb(model, pull, arm, paid)
 
 
-@Entry
+@EntryPoint
 def pull_each(
     counts: IntArray, sums: FloatArray, world: Any, rng: np.random.Generator, most: int
 ) -> int:

@@ -21,7 +21,7 @@ from ..kernels.book import (
     new_book,
     rebuild,
 )
-from ..kernels.parts import Entry, pay
+from ..kernels.parts import EntryPoint, pay
 from ..least_squares import LeastSquares
 from ..plans import (
     OneByOne,
@@ -132,7 +132,7 @@ def _(world: Nothing, arm: int, rng: np.random.Generator) -> float:
     return world.reward
 
 
-@Entry
+@EntryPoint
 def follow(
     counts: IntArray,
     sums: FloatArray,
@@ -155,7 +155,7 @@ def follow(
         sums[arm] += pay(world, arm, rng)
 
 
-@Entry
+@EntryPoint
 def fill(
     counts: IntArray,
     sums: FloatArray,
@@ -175,7 +175,7 @@ def fill(
         sums[arm] += pay(world, arm, rng)
 
 
-@Entry
+@EntryPoint
 def walk(
     arena: Arena,
     book: Book,

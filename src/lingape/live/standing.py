@@ -12,7 +12,6 @@ import numpy as np
 
 from ..explorers import Contest
 from ..scaffold import ContestExplorer
-from ..scaffold.by_contests import half_widths
 from .data import Data
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Replay
@@ -188,7 +187,7 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     gaps = low = high = np.full(len(problem), np.nan)
     if contest is not None and isinstance(explorer, ContestExplorer):
         gaps = explorer.estimate.means - explorer.estimate.means[contest.leader]
-        widths = half_widths(explorer, contest.leader)
+        widths = explorer.parts.contests.half_widths(explorer.estimate, contest.leader)
         low, high = gaps - widths, gaps + widths
     pending = Counter(replay.pending(now))
     waiting = Counter(ticket.arm for ticket in replay.open.values())

@@ -14,7 +14,6 @@ from ..explorers import Explorer, XYOracle
 from ..problem import Problem
 from ..runs import Ending
 from ..scaffold import ContestExplorer
-from ..scaffold.by_contests import half_widths
 from ..trace import Trace, TracePoint
 from . import style
 from .style import COLOURS, GREY, WIDTH, Look, line_key, plain, short, styled
@@ -198,7 +197,8 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
     leader = explorer.contest.leader
     truth = isinstance(explorer, XYOracle) and explorer.test == "true"
     means = explorer.truth if truth else estimate.means  # type: ignore[attr-defined]
-    return means - means[leader], half_widths(explorer, leader), leader, truth
+    half_widths = explorer.parts.contests.half_widths(estimate, leader)
+    return means - means[leader], half_widths, leader, truth
 
 
 def _rest(upper: float, arms: int) -> str:

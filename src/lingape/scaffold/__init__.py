@@ -1,13 +1,27 @@
-"""What explorers share: the conversation, how it is saved, and how parts make up an explorer."""
+"""What explorers share: the conversation, how it is saved, and what groups of them do alike."""
 
-from .by_contests import ContestExplorer, Parts
-from .conversation import Conversation, adaptive_only, checked_m, checked_reward
+from .conversation import (
+    ContestExplorer,
+    Conversation,
+    EachArm,
+    NoOpening,
+    Parts,
+    Start,
+    adaptive_only,
+    checked_m,
+    checked_reward,
+    opening_for,
+)
 
 __all__ = [
     "ContestExplorer",
     "Conversation",
+    "EachArm",
+    "NoOpening",
     "Parts",
+    "Start",
     "adaptive_only",
     "checked_m",
     "checked_reward",
+    "opening_for",
 ]

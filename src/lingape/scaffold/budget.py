@@ -26,11 +26,9 @@ from ..errors import (
     in_words,
 )
 from ..least_squares import SPANNING
-from ..openings import Spanning
 from ..problem import LARGEST, Problem, as_float
 from ..stopping import Moment, Surest
-from .by_contests import ContestExplorer
-from .conversation import Conversation, adaptive_only
+from .conversation import ContestExplorer, Conversation, Spanning, adaptive_only
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from ..contests import ByArm, RadiusBound
 from ..errors import InvalidBound
-from ..openings import EachArm
 from ..problem import Problem
 from ..pulls import Wider
 from ..stopping import Margin
-from .by_contests import ContestExplorer, Parts
+from .conversation import ContestExplorer, EachArm, Parts
 
 
 class ByArmExplorer(ContestExplorer):

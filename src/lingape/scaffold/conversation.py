@@ -1,13 +1,16 @@
 """The conversation: an explorer is asked which arm to pull and told what it paid.
 
-A subclass says which arm comes next (`_pick`) and what a reward changes (`_update`). How a
-conversation is saved is in saving.py.
+A subclass of Conversation says which arm comes next (`_pick`) and what a reward changes
+(`_update`). ContestExplorer makes both from parts: how it begins (an opening, below), which
+contest is closest, what to pull for it, and when it is over. How a conversation is saved is in
+saving.py.
 """
 
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,11 +18,24 @@ from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..certificate import Certificate
 from ..checks import checked_whole
-from ..contests import Contest
-from ..errors import ExplorationOver, InvalidArgument, InvalidBound, InvalidReward, LingapeError
+from ..contests import Contest, Contests
+from ..errors import (
+    ExplorationOver,
+    InvalidArgument,
+    InvalidArm,
+    InvalidBound,
+    InvalidReward,
+    LingapeError,
+)
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, Problem, as_float
+from ..pulls import PullRule
+from ..pulls.base import Learner
+from ..stopping import StoppingRule
 from .saving import Savable
+
+# Pull each arm once, or only as many as there are dimensions.
+Start: TypeAlias = Literal["each", "spanning"]
 
 
 class Conversation(Savable):
@@ -201,6 +217,156 @@ class Conversation(Savable):
                 "pulls. Read certificate(); to ask for more, start again with a smaller epsilon "
                 "or delta."
             )
+
+
+class Opening(Protocol):
+    def pick(self, estimate: LeastSquares) -> int:
+        """Return the arm to pull while the opening is not over."""
+        ...
+
+    def over(self, estimate: LeastSquares) -> bool:
+        """Whether arms can be compared."""
+        ...
+
+
+@dataclass(frozen=True)
+class EachArm:
+    """Pull every arm once, as Algorithm 1 of the paper does."""
+
+    problem: Problem
+
+    def pick(self, estimate: LeastSquares) -> int:
+        can_pull = self.problem.can_pull
+        return int(np.where(can_pull, estimate.counts, estimate.pulls + 1).argmin())
+
+    def over(self, estimate: LeastSquares) -> bool:
+        counts = estimate.counts
+        if self.problem.pullable is not None:
+            counts = counts[self.problem.can_pull]
+        return bool(counts.all())
+
+
+@dataclass(frozen=True)
+class Spanning:
+    """Pull as many arms as there are dimensions, chosen to span them well: for many arms."""
+
+    problem: Problem
+
+    def pick(self, estimate: LeastSquares) -> int:
+        for arm in self.problem.spanning:
+            if estimate.counts[arm] == 0:
+                return arm
+        return EachArm(self.problem).pick(estimate)
+
+    def over(self, estimate: LeastSquares) -> bool:
+        return estimate.ready
+
+
+@dataclass(frozen=True)
+class NoOpening:
+    """Compare arms from the first pull on, for estimates with a prior."""
+
+    def pick(self, estimate: LeastSquares) -> int:
+        raise AssertionError("arms can be compared from the start")
+
+    def over(self, estimate: LeastSquares) -> bool:
+        return True
+
+
+class Parts(NamedTuple):
+    opening: Opening  # what to pull before arms can be compared
+    contests: Contests  # which comparison is closest
+    pull: PullRule  # which arm settles it
+    stopping: StoppingRule  # is the question answered?
+
+
+class ContestExplorer(Conversation):
+    """Settle the closest contest until the question is answered. A subclass sets `parts`."""
+
+    parts: Parts
+
+    def _pick(self, estimate: LeastSquares) -> int:
+        opening, contests, pull, stopping = self.parts
+        contest = self._contest
+        if contest is None:
+            return opening.pick(estimate)
+        if estimate is not self.estimate:
+            contest = contests.closest(estimate, stopping.unasked)
+        leader, rival, _ = contest
+        if estimate.twins[leader] == estimate.twins[rival]:  # all arms are the same arm
+            return leader
+        return pull(estimate, leader, rival)
+
+    def _update(self, arm: int, reward: float) -> None:
+        estimate, (opening, contests, pull, stopping) = self.estimate, self.parts
+        estimate.update(arm, reward)
+        if self._contest is None and not opening.over(estimate):
+            return
+        self._contest = contests.closest(estimate, stopping.unasked)
+        if self.done:
+            return
+        self._contest, settled = stopping.judge(contests, estimate, self._contest)
+        if settled:
+            self._verdict = self._certified(self._contest.margin, settled=True)
+        elif isinstance(pull, Learner):
+            pull.learn(estimate, self._contest.leader)
+
+    def _allow(self, arm: int) -> None:
+        allows = getattr(self.parts.pull, "allows", None)
+        if allows is not None and not self.done and not allows(self.estimate, arm):
+            raise InvalidArm(
+                f"The pulls of {type(self).__name__} are fixed in advance, or its bound would not "
+                f"hold; {self.problem.name(arm)} is not due (arm {self._pick(self.estimate)} "
+                "is). Pull what ask() says, or explore with LinGapE. Nothing was recorded."
+            )
+
+    def _looks_best(self) -> list[int]:
+        if self._contest is None:
+            return super()._looks_best()
+        return self.parts.contests.leaders(self.estimate, self._contest)
+
+    def _proven(self) -> float:
+        return np.inf if self._contest is None else self._contest.margin
+
+    def _kept(self) -> dict[str, Any]:
+        pull = self.parts.pull
+        memory = pull.memory._asdict() if isinstance(pull, Learner) else {}
+        return {
+            "stopping": self.parts.stopping.kept(),
+            "memory": {name: array.tolist() for name, array in memory.items()},
+        }
+
+    def _restore(self, kept: dict[str, Any]) -> None:
+        opening, contests, pull, stopping = self.parts
+        stopping.restore(kept["stopping"], self.problem)
+        if isinstance(pull, Learner):
+            for name, array in pull.memory._asdict().items():
+                values = np.array(kept["memory"][name], dtype=array.dtype).reshape(array.shape)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"{name} must be finite")
+                array[...] = values
+        if opening.over(self.estimate):
+            self._contest = contests.closest(self.estimate, stopping.unasked)
+
+    def adopt(self, lane: Any) -> None:
+        """Take over what a compiled run (lanes.ContestLane) was paid, as if it had been told."""
+        _, contests, pull, stopping = self.parts
+        self.estimate.load(lane.counts, lane.sums)
+        lane.hand_over(pull, stopping)
+        if lane.contest is None:
+            return
+        self._contest = lane.contest
+        if lane.settled:
+            self._verdict = self._certified(self._contest.margin, settled=True)
+        elif isinstance(pull, Learner) and pull.memory.learned[0] != self.estimate.pulls:
+            pull.learn(self.estimate, self._contest.leader)
+
+
+def opening_for(start: Any, problem: Problem) -> Opening:
+    """Return the opening that a setting `start` names, or raise."""
+    if start not in get_args(Start):
+        raise InvalidArgument(f'start must be "each" or "spanning"; got {start!r}.')
+    return Spanning(problem) if start == "spanning" else EachArm(problem)
 
 
 def adaptive_only(explorer: Conversation, bound: Any) -> None:

@@ -7,7 +7,7 @@ from ..contests import ByGap
 from ..errors import InvalidBound
 from ..plans import Plan, Proportions
 from ..stopping import Margin
-from .by_contests import ContestExplorer, Parts
+from .conversation import ContestExplorer, Parts
 
 
 class PlannedExplorer(ContestExplorer):

@@ -7,14 +7,15 @@ their own. Whatever was pulled, the certificate is as good as the bound.
 from abc import abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from ..bounds import Bound, Mixture
 from ..contests import ByGap
-from ..openings import Start, opening_for
+from ..errors import InvalidBound
 from ..problem import Problem
 from ..pulls import PullRule
 from ..stopping import Elimination, StoppingRule, stopping_for
-from .by_contests import ContestExplorer, Parts, refuse_hidden_twins
-from .conversation import adaptive_only
+from .conversation import ContestExplorer, Conversation, Parts, Start, adaptive_only, opening_for
 
 
 class SamplingExplorer(ContestExplorer):
@@ -38,7 +39,7 @@ class SamplingExplorer(ContestExplorer):
     ) -> None:
         adaptive_only(self, bound)
         super().__init__(problem, bound=bound, ridge=ridge)
-        refuse_hidden_twins(self)
+        _refuse_hidden_twins(self)
         self.start, self.elimination = start, elimination
         opening, stopping = opening_for(start, problem), stopping_for(elimination, problem)
         self.parts = Parts(opening, ByGap(problem, bound), self._rule(stopping), stopping)
@@ -46,3 +47,15 @@ class SamplingExplorer(ContestExplorer):
     @abstractmethod
     def _rule(self, stopping: StoppingRule) -> PullRule:
         """Return the rule by which to pull."""
+
+
+def _refuse_hidden_twins(explorer: Conversation) -> None:
+    """Raise if the bound tells arms apart that have the same features, by which pulls go."""
+    problem = explorer.problem
+    if (apart := np.flatnonzero(explorer.estimate.twins != problem.twins)).size:
+        arm, twin = int(apart[0]), int(problem.twins[apart[0]])
+        raise InvalidBound(
+            f"{type(explorer).__name__} pulls by features, and {problem.name(twin)} and "
+            f"{problem.name(arm)} have the same, while {explorer.bound} takes them for different "
+            "arms that it would never tell apart. Pass Mixture(), or use UGapE."
+        )
