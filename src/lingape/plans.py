@@ -16,7 +16,7 @@ from .ties import PULL, first_max
 
 
 class Plan(Protocol):
-    """An opening and a pull rule in one: see openings.py and pulls/base.py."""
+    """An opening and a pull rule in one: see scaffold/conversation.py and pulls/base.py."""
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         """Return the arm to pull next, which does not depend on who leads."""
@@ -35,6 +35,8 @@ class Plan(Protocol):
         ...
 
 
+# Pulls that must be expected to go untested before it pays to rebuild all caches after them.
+WORTHWHILE = 64
 # A pull may be told this many turns early: workers side by side finish in any order.
 AHEAD = 100
 
@@ -82,7 +84,7 @@ class Proportions(_Planned):
         due = (estimate.pulls + AHEAD) * self.shares[arm]
         return bool(self.shares[arm] > 0 and estimate.counts[arm] <= due)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "ProportionsKernel":
         return ProportionsKernel(
             shares=self.shares,
             turns=np.zeros(len(self.shares)),
@@ -115,10 +117,10 @@ class OneByOne(_Planned):
     def allows(self, estimate: LeastSquares, arm: int) -> bool:
         return arm == self.pick(estimate)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "OneByOneKernel":
         return self.kernel_for(len(stage.problem))
 
-    def kernel_for(self, count: int) -> Any:
+    def kernel_for(self, count: int) -> "OneByOneKernel":
         """Return the kernel for so many arms."""
         active = range(count) if self.active is None else self.active
         return OneByOneKernel(np.array(active, dtype=np.int64), np.zeros(count), np.zeros(count))
@@ -139,10 +141,6 @@ class Quotas:
 
     def allows(self, estimate: LeastSquares, arm: int) -> bool:
         return bool(estimate.counts[arm] < self.quotas[arm])
-
-
-# Pulls that must be expected to go untested before it pays to rebuild all caches after them.
-WORTHWHILE = 64
 
 
 class ProportionsKernel(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class FixedRadius(NormWidths):
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         return self.length
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "FixedRadiusKernel":
         return FixedRadiusKernel(self.length)
 
 
@@ -43,7 +43,7 @@ class BayesRadius:
         h = float((np.maximum(0.5 * (gaps + epsilon), epsilon) ** -2).sum())  # H_ε
         return math.sqrt(self.strength / h)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "BayesRadiusKernel":
         count = len(stage.problem)
         return BayesRadiusKernel(
             self.strength, stage.problem.epsilon, np.zeros(count), np.zeros(count)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from ..certificate import noise_assumption, stated
 from ..errors import InvalidBound
@@ -82,7 +82,7 @@ class FixedDesign(NormWidths):
         nats = math.log(math.pi**2 * n**2 * kappa / (6 * problem.delta))
         return problem.noise_scale * math.sqrt(2 * nats)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "FixedDesignKernel":
         kappa = comparison_count(self.comparisons, stage.problem)
         share = math.pi**2 / 6 if self.constants == "corrected" else 6 / math.pi**2
         nats = math.log(share * kappa / stage.problem.delta)

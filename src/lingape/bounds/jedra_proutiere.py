@@ -18,7 +18,7 @@ V ⪰ I once each arm of the set has been pulled, and a linear map of the featur
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class JedraProutiere(NormWidths):
         nats = 0.5 * float(estimate.log_det_ratios(self.grid)[0]) - math.log(problem.delta)
         return problem.noise_scale * math.sqrt(2.0 * self.factor(problem, estimate) * nats)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "JedraProutiereKernel":
         return JedraProutiereKernel(
             nats=-2.0 * math.log(stage.problem.delta),
             u=float(self.u),

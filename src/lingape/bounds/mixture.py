@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -164,9 +164,18 @@ class Mixture:
             p = 0.5 * p + 0.5 * weights
         return np.asarray(np.sqrt(best))
 
-    def kernel(self, stage: Stage) -> Any:
-        log_count = math.log(self.scales / stage.problem.delta)
-        return new_mixture(log_count, self.grid, stage.book.cross.shape)
+    def kernel(self, stage: Stage) -> "MixtureKernel":
+        count, rows = len(stage.problem), stage.book.cross.shape
+        return MixtureKernel(
+            log_count=math.log(self.scales / stage.problem.delta),
+            grid=self.grid,
+            log_dets=np.zeros(self.scales),
+            nats=np.zeros(self.scales),
+            spread=np.zeros(count),
+            cross=np.zeros(rows),
+            sensitivity=np.zeros(rows),
+            b=np.zeros(count),
+        )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (noise_assumption(problem), TELLING_ASSUMPTION)
@@ -221,21 +230,6 @@ class MixtureKernel(NamedTuple):
     cross: FloatArray  # (rows, K) x_kᵀA⁻²x_i
     sensitivity: FloatArray  # (rows, K) ‖A⁻¹(x_k - x_i)‖²
     b: FloatArray  # (K,) work
-
-
-def new_mixture(log_count: float, grid: FloatArray, shape: tuple[int, int]) -> MixtureKernel:
-    """Return the kernel for a book with rows of this shape, (rows, K)."""
-    count = shape[1]
-    return MixtureKernel(
-        log_count=log_count,
-        grid=grid,
-        log_dets=np.zeros(len(grid)),
-        nats=np.zeros(len(grid)),
-        spread=np.zeros(count),
-        cross=np.zeros(shape),
-        sensitivity=np.zeros(shape),
-        b=np.zeros(count),
-    )
 
 
 @radius.of(MixtureKernel)

@@ -9,7 +9,7 @@ docs/bounds.md has the numbers.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ..certificate import TELLING_ASSUMPTION, noise_assumption
 from ..kernels.book import PULLS, Arena, Book, Stage
@@ -38,7 +38,7 @@ class Stylised(NormWidths):
         nats = math.log((1.0 + math.log(estimate.pulls)) / problem.delta)
         return problem.noise_scale * math.sqrt(2.0 * nats)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "StylisedKernel":
         return StylisedKernel(-math.log(stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Unstructured:
         widths[leader] = 0.0
         return widths
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "UnstructuredKernel":
         return UnstructuredKernel(math.log(4 * len(stage.problem) / stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class ByArm(Contests):
         margins[estimate.twins == estimate.twins[leader]] = -np.inf
         return margins, widths
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "ByArmKernel":
         return ByArmKernel(stage.book.means)
 
 

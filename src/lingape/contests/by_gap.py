@@ -62,7 +62,7 @@ class ByGap(Contests):
             margins[~self.problem.can_answer] = -np.inf
         return margins, widths
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "ByGapKernel":
         return ByGapKernel(stage.book.means if self.truth is None else self.truth)
 
 

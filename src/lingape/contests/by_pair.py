@@ -68,7 +68,7 @@ class ByPair(Contests):
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         return ByGap(self.problem, self.bound).margins(estimate, leader)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "ByPairKernel | None":
         """Return the kernel, for the one best arm and widths that the loop knows."""
         if self.m > 1 or getattr(self.bound, "refined", False):
             return None

@@ -21,7 +21,7 @@ Where this differs from the paper:
 
 import copy
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class FrankWolfe(Learner):
         ratios = np.where(totals > 0, totals / np.maximum(estimate.counts, 1e-300), 0.0)
         return first_max(ratios, PULL * float(ratios.max()))
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "FrankWolfeKernel":
         return FrankWolfeKernel(copy.deepcopy(self.memory), sides_of(stage), self.even)
 
 

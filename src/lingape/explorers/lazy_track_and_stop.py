@@ -139,9 +139,9 @@ class LazyTracking(Learner):
         largest = float(np.linalg.eigvalsh(x @ estimate.inverse @ x.T)[-1])
         return largest > math.sqrt(len(spanning) / estimate.pulls) * (1.0 + PULL)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "LazyTrackingKernel":
         spanning = np.array(stage.problem.spanning, dtype=np.int64)
-        return LazyKernel(copy.deepcopy(self.memory), spanning, DIGITS)
+        return LazyTrackingKernel(copy.deepcopy(self.memory), spanning, DIGITS)
 
     def help(
         self,
@@ -191,7 +191,7 @@ def _tidy(shares: FloatArray) -> FloatArray:
     return trimmed(np.where(shares > NEGLIGIBLE, shares, 0.0))
 
 
-class LazyKernel(NamedTuple):
+class LazyTrackingKernel(NamedTuple):
     """All rows of the book are kept, in order."""
 
     memory: LazyMemory
@@ -199,8 +199,8 @@ class LazyKernel(NamedTuple):
     digits: float  # of the number of pulls, to which totals are known
 
 
-@choose.of(LazyKernel)
-def _(pull: LazyKernel, model: Model, leader: int, rival: int) -> int:
+@choose.of(LazyTrackingKernel)
+def _(pull: LazyTrackingKernel, model: Model, leader: int, rival: int) -> int:
     memory, pulls = pull.memory, model.book.clock[PULLS]
     if memory.learned[0] != pulls:
         for k in range(len(memory.totals)):
@@ -214,7 +214,7 @@ def _(pull: LazyKernel, model: Model, leader: int, rival: int) -> int:
 
 
 @compiled
-def _most_missed(pull: LazyKernel, book: Book, pulls: int) -> int:
+def _most_missed(pull: LazyTrackingKernel, book: Book, pulls: int) -> int:
     counts, totals, spanning = book.counts, pull.memory.totals, pull.spanning
     if _neglected(book.cross, book.variances, spanning, pulls, book.factor):
         arm = spanning[0]

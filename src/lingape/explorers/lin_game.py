@@ -25,7 +25,7 @@ Where this differs from the paper:
 import copy
 import math
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -136,7 +136,7 @@ class Game(Learner):
         pending = estimate.pulls - int(learned[0])
         return first_max(totals + pending * weights - estimate.counts, PULL * estimate.pulls)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "GameKernel":
         return GameKernel(copy.deepcopy(self.memory), sides_of(stage))
 
 
@@ -197,7 +197,7 @@ class GameC(Learner):
         behind = missed + pending.sum() * memory.by_arm - pending
         return first_max(behind, PULL * estimate.pulls)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "GameCKernel":
         return GameCKernel(copy.deepcopy(self.memory), sides_of(stage))
 
 

@@ -19,7 +19,7 @@ Where this departs from the paper:
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -108,12 +108,12 @@ class TopTwo:
         least = float(deviations.min())
         return first_max(-deviations, RIVAL * (problem.noise_scale + abs(least)))
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "TopTwoKernel":
         count = len(stage.problem)
-        return LinT3CKernel(self.seed, stage.problem.epsilon, np.zeros(count))
+        return TopTwoKernel(self.seed, stage.problem.epsilon, np.zeros(count))
 
 
-class LinT3CKernel(NamedTuple):
+class TopTwoKernel(NamedTuple):
     """All rows of the book are kept, in order."""
 
     seed: int
@@ -121,13 +121,13 @@ class LinT3CKernel(NamedTuple):
     noise: FloatArray  # (K,) work
 
 
-@choose.of(LinT3CKernel)
-def _(pull: LinT3CKernel, model: Model, leader: int, rival: int) -> int:
+@choose.of(TopTwoKernel)
+def _(pull: TopTwoKernel, model: Model, leader: int, rival: int) -> int:
     return _drawn(pull, model.arena, model.book, model.book.clock[PULLS])
 
 
 @compiled
-def _drawn(pull: LinT3CKernel, arena: Arena, book: Book, pulls: int) -> int:
+def _drawn(pull: TopTwoKernel, arena: Arena, book: Book, pulls: int) -> int:
     """Return the arm that settles best between a drawn leader and its challenger."""
     leader = _drawn_leader(pull, arena, book, pulls)
     rival = _challenger(pull, arena, book, leader)
@@ -135,7 +135,7 @@ def _drawn(pull: LinT3CKernel, arena: Arena, book: Book, pulls: int) -> int:
 
 
 @compiled
-def _drawn_leader(pull: LinT3CKernel, arena: Arena, book: Book, pulls: int) -> int:
+def _drawn_leader(pull: TopTwoKernel, arena: Arena, book: Book, pulls: int) -> int:
     counts, cross, means = book.counts, book.cross, book.means
     drawn, noise = book.c, pull.noise
     count = len(counts)
@@ -159,7 +159,7 @@ def _drawn_leader(pull: LinT3CKernel, arena: Arena, book: Book, pulls: int) -> i
 
 
 @compiled
-def _challenger(pull: LinT3CKernel, arena: Arena, book: Book, leader: int) -> int:
+def _challenger(pull: TopTwoKernel, arena: Arena, book: Book, leader: int) -> int:
     """Return the arm that is least far behind the leader, in standard deviations."""
     means, twins, deviations, least = book.means, arena.twins, pull.noise, math.inf
     for k in range(len(means)):

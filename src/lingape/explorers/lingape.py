@@ -3,9 +3,9 @@
 Algorithms 1 and 2 of Xu, Honda and Sugiyama (AISTATS 2018). Numbers in parentheses are its
 equations; docs/notation.md pairs its symbols with the names used here.
 
-Algorithm 1 is a choice of parts: pull each arm once (openings.py), select the direction (Algorithm
-2, contests/by_gap.py), stop if B(t) ≤ ε (stopping/margin.py), pull the arm that settles it
-(pulls/greedy.py). scaffold/by_contests.py plays them in this order.
+Algorithm 1 is a choice of parts: pull each arm once, select the direction (Algorithm 2,
+contests/by_gap.py), stop if B(t) ≤ ε (stopping/margin.py), pull the arm that settles it
+(pulls/greedy.py). scaffold/conversation.py plays them in this order.
 """
 
 from typing import ClassVar

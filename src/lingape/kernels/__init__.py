@@ -1,8 +1,5 @@
-"""Whole runs, compiled: arrays in, arrays out.
-
-Nothing here is imported until a simulation asks for it, and without numba the plain lane serves.
-"""
+"""What kernels, the compiled forms of parts, are made of; only compiling.py needs numba."""
 
 # The environment variable with which commands ask compiling.py to announce compilations. It is
-# here because commands also run without numba, which compiling.py imports.
+# here because commands also run without numba.
 ANNOUNCE_IN = "LINGAPE_ANNOUNCE_IN"

@@ -1,6 +1,6 @@
 """Pull the arm that shrinks the contested gap's variance most: equation (9) of the paper."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..kernels.parts import choose, compiled, inlined, on_pull, on_rebuild
 from ..least_squares import LeastSquares
 from ..ties import PULL, first_max
 
+# A gap whose variance is this small beside its ends' has lost digits in the difference of rows.
+CLOSE = 1e-2
+
 
 class _Greedy:
     """Pull the arm that shrinks the contested gap's variance most, equation (9).
@@ -36,8 +39,8 @@ class _Greedy:
             u[~estimate.pullable] = -1.0
         return first_max(u, PULL * float(u[u.argmax()]))
 
-    def kernel(self, stage: Stage) -> Any:
-        return new_greedy(len(stage.estimate.counts))
+    def kernel(self, stage: Stage) -> "GreedyKernel":
+        return GreedyKernel(np.zeros(len(stage.problem)), np.full(1, -1, dtype=np.int64))
 
     __name__ = "greedy"
 
@@ -51,17 +54,9 @@ class _Greedy:
 greedy = _Greedy()
 
 
-# A gap whose variance is this small beside its ends' has lost digits in the difference of rows.
-CLOSE = 1e-2
-
-
 class GreedyKernel(NamedTuple):
     contrast: FloatArray  # (K,) x_kᵀA⁻¹(x_i - x_j) for a pair of arms that are alike
     pair: IntArray  # (1,) that pair, i·K + j, or -1 for none
-
-
-def new_greedy(count: int) -> GreedyKernel:
-    return GreedyKernel(np.zeros(count), np.full(1, -1, dtype=np.int64))
 
 
 @choose.of(GreedyKernel)

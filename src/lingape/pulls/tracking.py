@@ -65,7 +65,7 @@ class Tracking:
             self._mixes[pair] = mix
         return self._mixes[pair]
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "TrackingKernel":
         return new_tracking(stage.estimate.features.shape[1])
 
     def help(

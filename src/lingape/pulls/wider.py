@@ -1,7 +1,7 @@
 """Pull the arm whose own interval is wider, as UGapE does."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..kernels.book import Model, Stage
 from ..kernels.parts import choose
@@ -17,7 +17,7 @@ class Wider:
         variances = estimate.variances
         return leader if variances[leader] > variances[rival] * (1.0 + PULL) else rival
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "WiderKernel":
         return WiderKernel(PULL)
 
 

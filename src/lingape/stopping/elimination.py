@@ -60,13 +60,13 @@ class Eliminating:
             pair = problem.check_arm(leader), problem.check_arm(rival)
             self.dropped.setdefault(pair[0], {})[pair[1]] = float(margin)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "EliminatingKernel":
         count = len(self.problem)
         dropped = np.full((count, count), np.inf)
         for leader, rivals in self.dropped.items():
             for rival, margin in rivals.items():
                 dropped[leader, rival] = margin
-        return EliminationKernel(self.problem.epsilon, near(stage.bound), self.sample, dropped)
+        return EliminatingKernel(self.problem.epsilon, near(stage.bound), self.sample, dropped)
 
     def adopt(self, kernel: Any) -> None:
         """Take over what a compiled run has dropped."""
@@ -76,16 +76,16 @@ class Eliminating:
             self.dropped.setdefault(leader, {})[rival] = margin
 
 
-class EliminationKernel(NamedTuple):
+class EliminatingKernel(NamedTuple):
     epsilon: float
     near: float  # as of MarginKernel
     sample: bool  # whether beaten rivals are not asked about any more
     dropped: FloatArray  # (K, K) margin when a leader beat a rival, or infinite
 
 
-@narrow.of(EliminationKernel)
+@narrow.of(EliminatingKernel)
 def _(
-    stopping: EliminationKernel,
+    stopping: EliminatingKernel,
     means: FloatArray,
     scores: FloatArray,
     twins: IntArray,
@@ -96,7 +96,7 @@ def _(
 
 @compiled
 def _drop(
-    stopping: EliminationKernel,
+    stopping: EliminatingKernel,
     means: FloatArray,
     scores: FloatArray,
     twins: IntArray,
@@ -122,16 +122,16 @@ def _drop(
     return -math.inf
 
 
-@decide.of(EliminationKernel)
+@decide.of(EliminatingKernel)
 def _(
-    stopping: EliminationKernel, leader: int, margin: float, pulls: int, noise_scale: float
+    stopping: EliminatingKernel, leader: int, margin: float, pulls: int, noise_scale: float
 ) -> int:
     return STOP if margin <= stopping.epsilon else GO_ON
 
 
-@nearly.of(EliminationKernel)
+@nearly.of(EliminatingKernel)
 def _(
-    stopping: EliminationKernel,
+    stopping: EliminatingKernel,
     means: FloatArray,
     scores: FloatArray,
     twins: IntArray,

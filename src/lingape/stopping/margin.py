@@ -55,7 +55,7 @@ class Margin:
         if kept != []:
             raise ValueError("nothing should have been dropped")
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "MarginKernel":
         return MarginKernel(self.problem.epsilon, near(stage.bound))
 
 

@@ -48,7 +48,7 @@ class Surest:
                 raise ValueError(f"the least margin must be finite; got {margin}")
             self.moment = Moment(problem.check_arm(kept["arm"]), margin)
 
-    def kernel(self, stage: Stage) -> Any:
+    def kernel(self, stage: Stage) -> "SurestKernel":
         arm, margin = self.moment or Moment(0, math.inf)
         return SurestKernel(np.array([arm]), np.array([margin]))
 
