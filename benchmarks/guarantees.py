@@ -26,9 +26,9 @@ from lingape import (
     soare_tied,
 )
 from lingape.arrays import IntArray
-from lingape.markdown import markdown_table
 from lingape.paper import TABLE_1
 from lingape.paper.settings import BOUND as PAPER
+from lingape.printable import markdown_table
 from lingape.provenance import provenance
 from lingape.pulls import PullRule, greedy
 from lingape.rates import clopper_pearson

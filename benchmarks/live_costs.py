@@ -20,7 +20,7 @@ from lingape import Experiment, Problem
 from lingape.cli.threads import VARIABLES
 from lingape.live import experiments
 from lingape.live.model_check import check
-from lingape.markdown import markdown_table
+from lingape.printable import markdown_table
 
 EXPLORER = "lingape(start=spanning)"
 OPEN = """

@@ -31,7 +31,7 @@ from lingape.arrays import FloatArray
 from lingape.live import Asked, Client, Experiment, RemoteExperiment, Told
 from lingape.live.events import as_text
 from lingape.live.store import Note, open_store
-from lingape.markdown import markdown_table
+from lingape.printable import markdown_table
 
 Report: TypeAlias = tuple[list[tuple[float, float]], float]
 CLOSE = canonical(6, gap=0.05)  # takes longer to settle than the load lasts

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import record, yardsticks
 from lingape import Bound, Instance, LinGapE, Mixture, SelfNormalized, Tracking, run, soare, sphere
-from lingape.markdown import markdown_table
+from lingape.printable import markdown_table
 from lingape.provenance import provenance
 from lingape.pulls import PullRule, greedy
 

@@ -158,10 +158,33 @@ kernel.twice(1)
     assert compilations(folder) == 3
 
 
+OUTSIDE = """
+from typing import NamedTuple
+from lingape.kernels.parts import choose
+
+class FirstKernel(NamedTuple):
+    arm: int
+
+@choose.of(FirstKernel)
+def _(pull, model, leader, rival):
+    return pull.arm + 1
+"""
+
+
+def test_code_is_compiled_again_when_a_kernel_outside_of_the_package_changes(folder):
+    choosing = KERNEL.replace("2 * x", "choose(x, 0, 0, 0)")
+    (folder / "kernel.py").write_text(choosing + "from lingape.kernels.parts import choose\n")
+    code = "import kernel, outside; print(kernel.twice(outside.FirstKernel(1)))"
+    for step, total in [(1, 1), (1, 1), (2, 2)]:
+        (folder / "outside.py").write_text(OUTSIDE.replace("+ 1", f"+ {step}"))
+        assert start(folder, code).communicate(timeout=300)[0] == f"{1 + step}\n"
+        assert compilations(folder) == total
+
+
 def test_sources_are_all_that_compiled_code_is_made_from():
     root = Path(compiling.__file__).parents[1]
     found = set(compiling.sources())
-    makes_code = re.compile(r"^ *@(compiled|inlined|njit|overload)\b|import .*\bcompiled\b", re.M)
+    makes_code = re.compile(r"\bparts import\b|^ *@(compiled|inlined|EntryPoint)\b", re.M)
     for file in root.rglob("*.py"):
         assert file in found or not makes_code.search(file.read_text()), file
     for name in ("ties.py", "least_squares.py", "bounds/mixture.py"):

@@ -16,7 +16,7 @@ from . import plots, specs
 from .environments import Instance, soare
 from .errors import LingapeError
 from .explorers import BUDGET_EXPLORERS, EXPLORERS
-from .markdown import markdown_list, markdown_table
+from .printable import markdown_list, markdown_table
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run

@@ -1,6 +1,7 @@
-"""Make text from users safe to print: names of arms, reasons, output of commands."""
+"""Text for terminals and pages: safe to print, and in lists and tables."""
 
 import re
+from collections.abc import Iterable, Sequence
 
 # Control characters (C0, DEL, C1), marks that change the writing direction, line and paragraph
 # separators, and unpaired surrogates, which cannot be encoded.
@@ -12,6 +13,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return a text on one line, with escapes for what would change how a terminal shows it.
+
+    For text from users: names of arms, reasons, output of commands.
 
     keep: characters to leave as they are, such as the line breaks of a text with several lines.
 
@@ -37,3 +40,32 @@ def encodable(text: str) -> bool:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
+
+
+def markdown_list(items: Iterable[str]) -> str:
+    """Return a list with a dash before each item."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def markdown_table(rows: Sequence[Sequence[str]], align: str = "l") -> str:
+    """Return a table whose first row is the heading, which also lines up in a terminal.
+
+    align: a letter per column, l or r; the last one is also that of all further columns.
+
+    >>> print(markdown_table([["arm", "pulls"], ["plain", "7"], ["a|b", "1,234"]], "lr"))
+    | arm   | pulls |
+    | ----- | ----: |
+    | plain |     7 |
+    | a\\|b  | 1,234 |
+    """
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    widths = [max(3, *map(len, column)) for column in zip(*escaped, strict=True)]
+    right = [letter == "r" for letter in align.ljust(len(widths), align[-1])]
+    marks = ["-" * (width - 1) + "-:"[end] for width, end in zip(widths, right, strict=True)]
+
+    def line(row: Sequence[str]) -> str:
+        cells = zip(row, widths, right, strict=True)
+        padded = [cell.rjust(width) if end else cell.ljust(width) for cell, width, end in cells]
+        return f"| {' | '.join(padded)} |"
+
+    return "\n".join(map(line, [escaped[0], marks, *escaped[1:]]))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import as_json, jobs, new_file, numbers, pull_limit, simulated_rewards
-from .showing import live_line, say, simulating
-from .stopping import interruptible
+from .showing import interruptible, live_line, say, simulating
 
 if TYPE_CHECKING:
     from ..study import Study

@@ -12,8 +12,7 @@ import click
 
 from ..errors import LingapeError, StorageFailed, in_words
 from ..printable import printable
-from .showing import LAYOUT
-from .stopping import INTERRUPTED
+from .showing import INTERRUPTED, LAYOUT
 
 
 class _Again(click.ClickException):

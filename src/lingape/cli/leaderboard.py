@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from .options import as_json, jobs, new_folder
-from .showing import live_line, say, simulating
-from .stopping import interruptible
+from .showing import interruptible, live_line, say, simulating
 
 
 @click.command()

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from .options import as_json, jobs, new_folder
-from .showing import live_line, say, simulating
-from .stopping import interruptible
+from .showing import interruptible, live_line, say, simulating
 
 NAMES = ("table1", "figure1", "figure2", "figure3")
 

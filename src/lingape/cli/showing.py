@@ -1,7 +1,8 @@
-"""What commands print: text that is safe for a terminal, and progress."""
+"""What commands print: text that is safe for a terminal, progress, and why they stop."""
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -16,6 +17,7 @@ import click
 from ..kernels import ANNOUNCE_IN
 from ..printable import printable
 
+INTERRUPTED = 128 + signal.SIGINT  # exit code
 LAYOUT = "\n\t"  # for our own layout; names in it are escaped first
 
 WITHOUT_NUMBA = (
@@ -27,6 +29,16 @@ def say(what: Any, *, err: bool = False) -> None:
     """Print text without control characters, or data as JSON."""
     text = printable(what, keep=LAYOUT) if isinstance(what, str) else json.dumps(what, indent=1)
     click.echo(text, err=err)
+
+
+@contextmanager
+def interruptible(closing: Callable[[], str]) -> Iterator[None]:
+    """On Ctrl-C, print `closing()`, which says more than the usual "Stopped.", and exit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(closing(), err=True)
+        sys.exit(INTERRUPTED)
 
 
 @contextmanager

@@ -1,30 +1,16 @@
-"""How commands stop: by Ctrl-C and other signals, and with which exit code."""
+"""How commands that run others stop: by Ctrl-C and other signals, and with which exit code."""
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-
-from .showing import say
 
 if TYPE_CHECKING:
     from ..live.command import Stop
 
 LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
-INTERRUPTED = 128 + signal.SIGINT
-
-
-@contextmanager
-def interruptible(closing: Callable[[], str]) -> Iterator[None]:
-    """On Ctrl-C, print `closing()`, which says more than the usual "Stopped.", and exit."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(closing(), err=True)
-        sys.exit(INTERRUPTED)
 
 
 @contextmanager

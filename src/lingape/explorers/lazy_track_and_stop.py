@@ -35,9 +35,9 @@ from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule
 from ..pulls.base import MOST_ROWS, Learner
-from ..scaffold import Start
+from ..scaffold import Elimination, Start
 from ..scaffold.sampling import SamplingExplorer
-from ..stopping import Elimination, StoppingRule
+from ..stopping import StoppingRule
 from ..ties import LEADER, PULL, first_max
 
 # Of the largest gap: one that is smaller decides the design alone, and scales it out of range.

@@ -35,9 +35,9 @@ from ..problem import Problem
 from ..pulls import PullRule, greedy
 from ..pulls.base import MOST_ROWS
 from ..pulls.greedy import sharpest_between
-from ..scaffold import Start
+from ..scaffold import Elimination, Start
 from ..scaffold.sampling import SamplingExplorer
-from ..stopping import Elimination, StoppingRule
+from ..stopping import StoppingRule
 from ..ties import LEADER, RIVAL, first_max
 
 

@@ -14,9 +14,18 @@ from ..bounds import Bound, Mixture
 from ..contests import ByGap, Top
 from ..errors import InvalidArgument
 from ..problem import Problem
-from ..pulls import PullRule, checked_pull, greedy
-from ..scaffold import ContestExplorer, Parts, Start, adaptive_only, checked_m, opening_for
-from ..stopping import Elimination, stopping_for
+from ..pulls import PullRule, greedy
+from ..scaffold import (
+    ContestExplorer,
+    Elimination,
+    Parts,
+    Start,
+    adaptive_only,
+    checked_m,
+    checked_pull,
+    opening_for,
+    stopping_for,
+)
 
 
 class LinGapE(ContestExplorer):

@@ -22,8 +22,8 @@ from ..bounds.exploring import FixedRadius
 from ..contests import ByGap
 from ..errors import InvalidArgument
 from ..problem import Problem, as_float
-from ..pulls import PullRule, checked_pull, greedy
-from ..scaffold import Parts, Start, opening_for
+from ..pulls import PullRule, greedy
+from ..scaffold import Parts, Start, checked_pull, opening_for
 from ..scaffold.budget import BudgetContestExplorer, checked_exploration
 from ..stopping import Surest
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import plots
-from ..markdown import markdown_list, markdown_table
+from ..printable import markdown_list, markdown_table
 from ..provenance import stamp
 from ..study import Row, Study
 

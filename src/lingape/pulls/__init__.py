@@ -5,11 +5,11 @@ To add one that users choose by name, add its line to PULLS.
 
 from typing import Any
 
-from .base import PullRule, checked_pull
+from .base import PullRule
 from .greedy import greedy
 from .tracking import Tracking
 from .wider import Wider
 
 PULLS: dict[str, Any] = {"greedy": greedy, "tracking": Tracking}
 
-__all__ = ["PULLS", "PullRule", "Tracking", "Wider", "checked_pull", "greedy"]
+__all__ = ["PULLS", "PullRule", "Tracking", "Wider", "greedy"]

@@ -7,7 +7,6 @@
 
 from typing import Any, Protocol
 
-from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
 
 MOST_ROWS = 500  # arms, of which some kernels keep a matrix: their part's `most_arms`
@@ -36,12 +35,3 @@ class Learner:
     def learn(self, estimate: LeastSquares, leader: int) -> None:
         """Move the memory after a reward."""
         raise NotImplementedError
-
-
-def checked_pull(pull: Any) -> PullRule:
-    """Return the pull rule, or raise."""
-    if isinstance(pull, type) or not callable(pull):
-        raise InvalidArgument(
-            f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Mind the parentheses."
-        )
-    return pull  # type: ignore[no-any-return]

@@ -31,11 +31,14 @@ from ..least_squares import LeastSquares
 from ..problem import LARGEST, Problem, as_float
 from ..pulls import PullRule
 from ..pulls.base import Learner
-from ..stopping import StoppingRule
+from ..stopping import Eliminating, Margin, StoppingRule
 from .saving import Savable
 
 # Pull each arm once, or only as many as there are dimensions.
 Start: TypeAlias = Literal["each", "spanning"]
+# How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
+# for stopping and for what to pull.
+Elimination: TypeAlias = Literal["none", "stop", "sample"]
 
 
 class Conversation(Savable):
@@ -367,6 +370,26 @@ def opening_for(start: Any, problem: Problem) -> Opening:
     if start not in get_args(Start):
         raise InvalidArgument(f'start must be "each" or "spanning"; got {start!r}.')
     return Spanning(problem) if start == "spanning" else EachArm(problem)
+
+
+def stopping_for(elimination: Any, problem: Problem) -> Margin | Eliminating:
+    """Return the stopping rule that a setting `elimination` names, or raise."""
+    if elimination not in get_args(Elimination):
+        raise InvalidArgument(
+            f'elimination must be "none", "stop" or "sample"; got {elimination!r}.'
+        )
+    if elimination == "none":
+        return Margin(problem)
+    return Eliminating(problem, sample=elimination == "sample")
+
+
+def checked_pull(pull: Any) -> PullRule:
+    """Return the pull rule, or raise."""
+    if isinstance(pull, type) or not callable(pull):
+        raise InvalidArgument(
+            f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Mind the parentheses."
+        )
+    return pull  # type: ignore[no-any-return]
 
 
 def adaptive_only(explorer: Conversation, bound: Any) -> None:

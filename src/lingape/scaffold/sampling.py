@@ -14,8 +14,17 @@ from ..contests import ByGap
 from ..errors import InvalidBound
 from ..problem import Problem
 from ..pulls import PullRule
-from ..stopping import Elimination, StoppingRule, stopping_for
-from .conversation import ContestExplorer, Conversation, Parts, Start, adaptive_only, opening_for
+from ..stopping import StoppingRule
+from .conversation import (
+    ContestExplorer,
+    Conversation,
+    Elimination,
+    Parts,
+    Start,
+    adaptive_only,
+    opening_for,
+    stopping_for,
+)
 
 
 class SamplingExplorer(ContestExplorer):

@@ -2,8 +2,7 @@
 
 from .clock import Pace
 from .files import read_instance, read_study
-from .results import Cell, Results
-from .rows import Row
+from .results import Cell, Results, Row
 from .study import Builder, Study
 
 __all__ = ["Builder", "Results", "Row", "Study", "Cell", "Pace", "read_instance", "read_study"]

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-from .rows import Row
+from .results import Row
 
 
 class Pace(NamedTuple):

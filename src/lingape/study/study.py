@@ -27,8 +27,7 @@ from ..problem import Problem
 from ..provenance import provenance
 from ..runs import MAX_PULLS, checked_limit, run
 from .clock import Clock, Pace
-from .results import Results
-from .rows import FORMAT, VERSION, Row, RowLog
+from .results import FORMAT, VERSION, Results, Row, RowLog
 
 MOST_JOBS, MOST_SEEDS = 10_000, 1_000_000
 # What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
