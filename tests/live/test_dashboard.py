@@ -423,7 +423,7 @@ def test_a_token_is_asked_for(tmp_path, visit):
         field = page.get_by_label("Token for reading")
         field.fill("a guess")
         field.press("Enter")
-        assert page.get_by_role("heading", name="A token, please").is_visible()  # has a space
+        assert page.get_by_role("heading", name="Enter a token").is_visible()  # has a space
         field.fill("a-guess-too")
         field.press("Enter")
         sees(page, ".error", "token")

@@ -41,13 +41,13 @@ function showDoor(refusal) {
     spellcheck: "false",
     required: true,
     pattern: "[!-~]+", // a header takes no others
-    title: "Letters, digits and signs of ASCII, without spaces",
+    title: "ASCII letters, digits and punctuation, without spaces",
     "aria-describedby": "token-help",
   });
   const form = el(
     "form",
     { class: "panel door" },
-    el("h1", {}, "A token, please"),
+    el("h1", {}, "Enter a token"),
     hasToken() ? el("p", { class: "error" }, refusal.message) : null,
     el("label", { for: "token" }, "Token for reading"),
     input,

@@ -28,7 +28,7 @@ export function certificatePart(name) {
           `${confidence(certificate.delta)}.`;
       if (claim === before) return; // so that buttons keep the focus
       before = claim;
-      say(title, settled ? "Certificate" : "Certificate, not yet");
+      say(title, settled ? "Certificate" : "No certificate yet");
       body.replaceChildren(
         el("p", { class: "claim" }, claim),
         el("p", {}, "Provided that:"),

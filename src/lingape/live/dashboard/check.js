@@ -5,7 +5,7 @@ import { count, el, number, say, shortened } from "./dom.js";
 import { cell, columns, section } from "./panels.js";
 
 const SHOWN = 8; // arms in the table
-const CALM = "That is no proof of them: data can only contradict assumptions.";
+const CALM = "This does not prove them: data can only contradict assumptions.";
 const RARE = 1e-3; // for tickets, see losses.py
 const ADVICE = "Do not rely on the certificate before this is explained.";
 const ON_REWARDS =
