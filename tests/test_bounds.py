@@ -1,5 +1,6 @@
 """Each bound gives the numbers of its formula, and refuses what it cannot be used with."""
 
+import json
 import math
 
 import numpy as np
@@ -311,3 +312,10 @@ def test_order_of_widths():
         estimate.load(counts, np.zeros(6))
         widths.append(bound.widths(problem, estimate, 0)[5])
     assert widths == sorted(widths)
+
+
+def test_settings_may_be_numbers_of_numpy():
+    problem = Problem(np.eye(2))
+    explorer = LinGapE(problem, bound=Mixture(scales=np.int64(4), base=np.float64(8)))
+    again = LinGapE.from_state(json.loads(json.dumps(explorer.state())))
+    assert again.bound == explorer.bound

@@ -309,7 +309,7 @@ def test_bad_settings_are_refused():
             BayesGap(problem, budget=10, prior_scale=bad)
     with pytest.raises(InvalidArgument, match="prior"):
         BayesGap(Problem(np.eye(3)), budget=10)
-    with pytest.raises(InvalidArgument, match="parentheses"):
+    with pytest.raises(InvalidArgument, match="not the class"):
         LinGapEBudget(problem, budget=10, pull=Tracking)
     with pytest.raises(InvalidBound, match="fixed in advance"):
         LinGapEBudget(problem, budget=10, bound=FixedDesign())

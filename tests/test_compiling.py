@@ -1,5 +1,6 @@
 """Compilation: announced, shared, kept on disk, and done again when code changes."""
 
+import os
 import re
 import subprocess
 import sys
@@ -160,31 +161,89 @@ kernel.twice(1)
 
 OUTSIDE = """
 from typing import NamedTuple
+from helper import step
 from lingape.kernels.parts import choose
 
 class FirstKernel(NamedTuple):
     arm: int
 
+class OtherKernel(NamedTuple):
+    arm: int
+
 @choose.of(FirstKernel)
 def _(pull, model, leader, rival):
-    return pull.arm + 1
+    return pull.arm + step()
 """
 
 
-def test_code_is_compiled_again_when_a_kernel_outside_of_the_package_changes(folder):
-    choosing = KERNEL.replace("2 * x", "choose(x, 0, 0, 0)")
-    (folder / "kernel.py").write_text(choosing + "from lingape.kernels.parts import choose\n")
-    code = "import kernel, outside; print(kernel.twice(outside.FirstKernel(1)))"
-    for step, total in [(1, 1), (1, 1), (2, 2)]:
-        (folder / "outside.py").write_text(OUTSIDE.replace("+ 1", f"+ {step}"))
-        assert start(folder, code).communicate(timeout=300)[0] == f"{1 + step}\n"
-        assert compilations(folder) == total
+HELPER = """
+from lingape.kernels.parts import compiled
+
+@compiled
+def step():
+    return 1
+"""
+CHOOSE = "import kernel, outside; print(kernel.twice(outside.FirstKernel(1)))"
+
+
+@pytest.fixture
+def choosing(folder):
+    """The same with a kernel in outside.py, which calls a function in helper.py."""
+    code = KERNEL.replace("2 * x", "choose(x, 0, 0, 0)")
+    (folder / "kernel.py").write_text(code + "from lingape.kernels.parts import choose\n")
+    (folder / "outside.py").write_text(OUTSIDE)
+    (folder / "helper.py").write_text(HELPER)
+    return folder
+
+
+def answer(folder, code=CHOOSE):
+    out, err = start(folder, code).communicate(timeout=300)
+    return int(out), err
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [("outside.py", "pull.arm + step", "pull.arm + 2 * step"), ("helper.py", "1", "2")],
+)
+def test_code_is_compiled_again_when_a_kernel_outside_of_the_package_changes(
+    choosing, file, old, new
+):
+    for _ in range(2):
+        assert answer(choosing) == (2, "")
+        assert compilations(choosing) == 1
+    text = (choosing / file).read_text()
+    (choosing / file).write_text(text.replace(old, new))
+    assert answer(choosing) == (3, "")
+    assert compilations(choosing) == 2
+
+
+def test_code_from_before_an_edit_is_not_kept(choosing):
+    """A process that has imported a file that is edited then compiles what it has imported."""
+    edit = """
+import kernel, outside, os, time
+from pathlib import Path
+Path("helper.py").write_text(Path("helper.py").read_text().replace("return 1", "return 2"))
+os.utime("helper.py", (time.time() + 1, time.time() + 1))
+print(kernel.twice(outside.FirstKernel(1)))
+"""
+    assert answer(choosing, edit)[0] == 2
+    os.utime(choosing / "helper.py")
+    assert answer(choosing)[0] == 3
+
+
+def test_a_kernel_that_lacks_a_function_says_so(choosing):
+    lacking = "import kernel, outside; kernel.twice(outside.OtherKernel(1))"
+    _, err = start(choosing, lacking).communicate(timeout=300)
+    assert "OtherKernel does not implement choose: use @choose.of." in err
+    plain = lacking.replace("kernel.twice(outside.OtherKernel(1))", "kernel.choose(1, 0, 0, 0)")
+    _, err = start(choosing, plain).communicate(timeout=300)
+    assert "int does not implement choose" in err
 
 
 def test_sources_are_all_that_compiled_code_is_made_from():
     root = Path(compiling.__file__).parents[1]
     found = set(compiling.sources())
-    makes_code = re.compile(r"\bparts import\b|^ *@(compiled|inlined|EntryPoint)\b", re.M)
+    makes_code = re.compile(r"@(compiled|inlined|EntryPoint|part_function|required|\w+\.of\()")
     for file in root.rglob("*.py"):
         assert file in found or not makes_code.search(file.read_text()), file
     for name in ("ties.py", "least_squares.py", "bounds/mixture.py"):

@@ -14,7 +14,8 @@ import pytest
 import lingape
 from lingape import BOUNDS, EXPLORERS, Bound, LinGapE
 from lingape.lanes import compiled_lane
-from lingape.testing import BOUND_LAWS, EXPLORER_LAWS
+from lingape.testing import BOUND_LAWS, EXPLORER_LAWS, Tape
+from test_kernels import play_and_compare
 
 ROOT = Path(__file__).parent.parent
 
@@ -70,11 +71,16 @@ def test_a_new_command_passes_the_tests_of_all_commands(python):
     assert result.returncode == 0, result.stdout
 
 
-def made_outside(title, registry, folder, monkeypatch):
+def made_outside(title, registry, folder, monkeypatch, compiled=False):
     """Write the recipe's file outside of the package, and register what it defines."""
     text = recipe(title)
     place = Path(re.search(r"Write `src/lingape/(.*?)`", text)[1])
-    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    code = blocks[0]
+    if compiled:
+        rule, old = re.search(r"with `(.*?)` in place of `(.*?)` in\s+`parts`", text).groups()
+        code = code.replace(f" {old},", f" {rule},") + blocks[1]
+        place = place.with_stem(f"{place.stem}_compiled")
     code = code.replace("from ..", "from lingape.")
     code = code.replace("from .", f"from lingape.{place.parent}.")
     (folder / place.name).write_text(code)
@@ -93,6 +99,20 @@ def outsider(tmp_path, monkeypatch):
 @pytest.mark.parametrize("law", EXPLORER_LAWS)
 def test_an_explorer_without_a_kernel_obeys_the_laws(law, outsider):
     _, kind = outsider
+    EXPLORER_LAWS[law](lambda problem, means: kind(problem))
+
+
+def test_tests_of_kernels_leave_out_what_has_none(outsider):
+    instance = lingape.canonical(3)
+    with pytest.raises(pytest.skip.Exception, match="no kernel"):
+        play_and_compare(outsider[1](instance.problem()), Tape(instance.gaussian().means))
+
+
+@pytest.mark.parametrize("law", ["compiled_lane_plays_the_same", "copies_agree_to_the_end"])
+def test_an_explorer_with_a_kernel_obeys_the_laws(law, tmp_path, monkeypatch):
+    pytest.importorskip("numba")
+    _, kind = made_outside("Add an explorer", EXPLORERS, tmp_path, monkeypatch, compiled=True)
+    assert compiled_lane(kind(lingape.canonical(3).problem())) is not None
     EXPLORER_LAWS[law](lambda problem, means: kind(problem))
 
 

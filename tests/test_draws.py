@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from lingape import draws
-from lingape.kernels.draws import normal_kernel, uniform_kernel
+from lingape.kernels.draws import compiled_normal, compiled_uniform
 from lingape.kernels.parts import EntryPoint
 
 
 def test_both_lanes_draw_the_same():
     pytest.importorskip("numba")
-    uniform, normal = EntryPoint(uniform_kernel), EntryPoint(normal_kernel)
+    uniform, normal = EntryPoint(compiled_uniform), EntryPoint(compiled_normal)
     for key in [(0, 0, 0), (1, 2, 3), (2**40, 10**9, 17), (7, 1, 10**6)]:
         assert uniform(*key) == draws.uniform(*key)
         assert normal(*key) == pytest.approx(draws.normal(*key), rel=1e-12)

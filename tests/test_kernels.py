@@ -57,6 +57,8 @@ def play_and_compare(explorer, tape):
         lane = None
         if pulls in TIMES and explorer.contest is not None:
             lane = ContestLane.of(explorer)
+            if lane is None:
+                pytest.skip("a part has no kernel")
             bound, contest, pull, stopping = lane._kernels
             model = Model(lane._arena, lane._book, bound)
             rebuild(model, pull)

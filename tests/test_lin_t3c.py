@@ -7,6 +7,7 @@ import pytest
 
 from lingape import LinT3C, Problem, canonical, soare, sphere
 from lingape.draws import normal
+from lingape.errors import InvalidArgument
 from lingape.testing import Tape, pulls_of
 
 
@@ -74,6 +75,13 @@ def test_plays_the_pulls_of_a_plain_transcription(instance, seed):
     problem, means = instance.problem(delta=1e-30), instance.gaussian().means
     expected = naive_pulls(problem, Tape(means), 200, seed)
     assert pulls_of(LinT3C(problem, seed=seed), Tape(means), 200) == expected
+
+
+def test_seeds_that_compiled_code_cannot_hold_are_refused():
+    problem = Problem(np.eye(2))
+    with pytest.raises(InvalidArgument, match="seed"):
+        LinT3C(problem, seed=2**63)
+    LinT3C(problem, seed=2**63 - 1)
 
 
 def test_seeds_differ_and_repeat():

@@ -11,6 +11,7 @@ from lingape import (
     INSTANCES,
     Ending,
     Gaussian,
+    LinGame,
     LinGapE,
     Mixture,
     Problem,
@@ -26,7 +27,7 @@ from lingape import (
     soare_tied,
     sphere,
 )
-from lingape.errors import InvalidArgument, InvalidEnvironment, MissingExtra
+from lingape.errors import IllConditioned, InvalidArgument, InvalidEnvironment, MissingExtra
 from lingape.lanes import compiled_lane
 from lingape.paper import settings
 from lingape.pulls import greedy
@@ -285,6 +286,70 @@ def test_without_numba_the_plain_lane_serves():
     assert "lingape[sim]" in done.stdout
     assert done.stdout.split()[-1] == "plain"
     assert issubclass(MissingExtra, ImportError)
+
+
+class Flipped(Gaussian):
+    """Arms in the opposite order."""
+
+    def pull(self, arm, rng):
+        return super().pull(len(self.means) - 1 - arm, rng)
+
+
+class Wide(SelfNormalized):
+    def radius(self, problem, estimate):
+        return 3.0 * super().radius(problem, estimate)
+
+
+class Stubborn(LinGapE):
+    def _pick(self, estimate):
+        return 0
+
+
+def test_what_overrides_methods_does_not_inherit_a_kernel(caplog, monkeypatch):
+    monkeypatch.setattr("lingape.lanes.compiled._said", set())
+    instance = canonical(3, 1.0)
+    problem, world = instance.problem(norm_bound=2.0), instance.gaussian()
+    for explorer, where in [
+        (LinGapE(problem), Flipped(world.arms, world.theta)),
+        (LinGapE(problem, bound=Wide()), world),
+        (Stubborn(problem), world),
+    ]:
+        assert run(explorer, where, max_pulls=100).lane == "plain"
+        with pytest.raises(InvalidArgument, match="no compiled lane"):
+            run(explorer, where, max_pulls=100, lane="compiled")
+    said = "No compiled code for {}: this runs in the plain lane."
+    assert caplog.messages == [said.format("Wide"), said.format("Stubborn")]
+
+    class Ours(Mixture):
+        """Nothing but another name."""
+
+    pytest.importorskip("numba")
+    assert run(LinGapE(problem, bound=Ours()), world, max_pulls=100).lane == "compiled"
+
+
+def test_too_many_arms_for_a_kernel_are_named(caplog, monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr("lingape.lanes.compiled._said", set())
+    assert compiled_lane(LinGame(sphere(501, 2, 1).problem())) is None
+    assert "No compiled code for Game with more than 500 arms" in caplog.text
+
+
+def test_a_singular_matrix_is_noticed_in_the_compiled_lane():
+    pytest.importorskip("numba")
+    explorer = LinGapE(Problem([[1, 1], [1, 1.0001], [1, -1]]))
+    explorer.tell_many([0, 1, 2], [0.0, 0.0, 0.0])
+    lane, world = compiled_lane(explorer), Gaussian(explorer.problem.arms, [1.0, 0.0])
+    lane.counts[:] = [10**14, 1, 0]  # which the plain lane would refuse to be told
+    with pytest.raises(IllConditioned):
+        lane.advance(world.kernel(), np.random.default_rng(0), 10**15)
+
+
+def test_a_numba_that_does_not_work_is_mentioned(caplog, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)  # importing it fails
+    monkeypatch.setattr("lingape.runs.find_spec", lambda name: object())
+    instance = canonical(3, 1.0)
+    assert run(LinGapE(instance.problem()), instance.gaussian(), max_pulls=9).lane == "plain"
+    assert "numba, which could not be imported" in caplog.text
 
 
 @pytest.mark.parametrize("count", [10, 60])  # all rows kept, or only those in use

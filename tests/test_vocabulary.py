@@ -58,9 +58,3 @@ def test_names_in_registries_are_identifiers_and_different():
     names = [name for registry in REGISTRIES for name in registry]
     assert all(name.isidentifier() and name == name.lower() for name in names)
     assert len(set(names)) == len(names)
-
-
-def test_a_compiled_run_is_called_a_lane():
-    for path in (*SOURCE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")):
-        if path != Path(__file__):
-            assert not re.search(r"CompiledRun|\brace\b", path.read_text()), path

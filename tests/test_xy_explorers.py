@@ -21,7 +21,10 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, InvalidArm, InvalidBound, InvalidState
+from lingape.lanes.phases import NoRewards, follow
+from lingape.least_squares import LeastSquares
 from lingape.paper import TABLE_1, synthetic_problem
+from lingape.plans import Proportions
 from lingape.testing import Tape, pulls_of
 
 
@@ -260,3 +263,23 @@ def test_untested_pulls_never_hide_a_stop():
         )
         assert plain.counts.tolist() == compiled.counts.tolist()
         assert plain.ending == compiled.ending
+
+
+def test_several_rewards_of_which_one_is_refused_leave_no_trace():
+    explorer = XYStatic(canonical(3, 1.0).problem())
+    with pytest.raises(InvalidArm, match="not due"):
+        explorer.tell_many([0, 1, 2] + [0] * 500, [0.0] * 503)
+    assert explorer.counts.sum() == 0 and explorer.contest is None
+    assert "Nothing is proven yet" in str(explorer.certificate())
+
+
+@pytest.mark.parametrize("each_first", [True, False])
+def test_a_plan_is_followed_the_same_in_compiled_code(each_first):
+    pytest.importorskip("numba")
+    shares, pulls = np.array([0.5, 0.3, 0.0, 0.2]), 37
+    plan, estimate = Proportions(shares, each_first=each_first), LeastSquares(np.eye(4))
+    for _ in range(pulls):
+        estimate.pretend(plan.pick(estimate))
+    counts, rng = np.zeros(4, dtype=np.int64), np.random.default_rng(0)
+    follow(counts, np.zeros(4), shares, NoRewards(), rng, pulls, each_first)
+    assert counts.tolist() == estimate.counts.tolist()

@@ -56,7 +56,7 @@ class Proportions(_Planned):
     """Pull the arm that is furthest behind its share.
 
     Every arm's count then stays within one pull of its share, which is an apportionment as good as
-    rounding once the number of pulls is known, and needs not know it.
+    rounding once the number of pulls is known, without having to know it.
 
     each_first: pull each arm once before, for designs that do not span.
     """
@@ -89,7 +89,7 @@ class Proportions(_Planned):
             shares=self.shares,
             turns=np.zeros(len(self.shares)),
             epsilon=stage.problem.epsilon,
-            glides=getattr(stage.bound, "shrinks_with_lengths", False),
+            glides=stage.skips and getattr(stage.bound, "shrinks_with_lengths", False),
             moves=1.0 if stage.truth is None else 0.0,
         )
 
@@ -264,7 +264,7 @@ class OneByOneKernel(NamedTuple):
 @choose.of(OneByOneKernel)
 def _(pull: OneByOneKernel, model: Model, leader: int, rival: int) -> int:
     book = model.book
-    return steepest_kernel(pull, book.cross, book.gap_variance, book.variances)
+    return compiled_steepest(pull, book.cross, book.gap_variance, book.variances)
 
 
 @compiled
@@ -278,7 +278,7 @@ def longest_of(gap_variance: FloatArray, active: IntArray) -> float:
 
 
 @compiled
-def steepest_kernel(
+def compiled_steepest(
     pull: OneByOneKernel, cross: FloatArray, gap_variance: FloatArray, variances: FloatArray
 ) -> int:
     """Return the arm that leaves the longest difference shortest (designs.rounding.steepest)."""

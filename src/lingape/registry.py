@@ -14,8 +14,13 @@ def describe(part: Any, registry: Mapping[str, Any]) -> dict[str, Any]:
             return {"name": name}
         if isinstance(kind, type) and type(part) is kind:
             settings = fields(part) if is_dataclass(part) else ()
-            return {"name": name} | {f.name: getattr(part, f.name) for f in settings if f.init}
+            return {"name": name} | {f.name: _plain(part, f.name) for f in settings if f.init}
     return {"name": repr(part)}  # not registered: `revive` asks the caller for it
+
+
+def _plain(part: Any, name: str) -> Any:
+    value = getattr(part, name)
+    return value.item() if hasattr(value, "item") else value  # NumPy's numbers are not JSON
 
 
 def revive(description: Any, registry: Mapping[str, Any], *, argument: str) -> Any:

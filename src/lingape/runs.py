@@ -1,10 +1,12 @@
 """Run an explorer in a simulated world."""
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,6 +17,7 @@ from .checks import checked_whole
 from .environments import Environment
 from .errors import InvalidArgument, InvalidEnvironment, MissingExtra
 from .explorers import Explorer
+from .kernels.parts import has_kernel
 from .lanes import CompiledLane, compiled_lane
 from .problem import Problem
 
@@ -235,14 +238,15 @@ def _driver(
     if lane == "plain":
         return None
     try:
-        kernel = getattr(environment, "kernel", None)
-        driver = None if kernel is None else compiled_lane(explorer)
-    except MissingExtra:
+        driver = compiled_lane(explorer) if has_kernel(environment) else None
+    except MissingExtra as reason:
         if lane == "compiled":
             raise
+        if find_spec("numba") is not None:  # installed, and does not work
+            logging.getLogger("lingape").warning("%s", reason)
         return None
-    if driver is not None and kernel is not None:
-        return driver, kernel()
+    if driver is not None:
+        return driver, environment.kernel()  # type: ignore[attr-defined]
     if lane == "compiled" and not explorer.done:
         raise InvalidArgument(
             f"There is no compiled lane for {type(explorer).__name__} with these parts in "

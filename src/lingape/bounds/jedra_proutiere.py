@@ -107,7 +107,7 @@ class JedraProutiereKernel(NamedTuple):
     c: float
     spanning: IntArray  # (d,) arms that span (Problem.spanning)
     log_det: FloatArray  # (1,) log det(I + V/uc) at the last rebuild
-    unknown: FloatArray  # (1,) c/g, where V ⪰ gI; it only falls, so it rests at 1
+    unknown: FloatArray  # (1,) c/g, where V ⪰ gI; it only falls, and not below 1
 
 
 @radius.of(JedraProutiereKernel)

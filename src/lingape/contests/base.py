@@ -10,12 +10,12 @@ from ..bounds import Bound
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
-# For some leaders, the rivals that need not be asked about any more.
+# For some leaders, the rivals that no longer need to be compared with them.
 Unasked: TypeAlias = Mapping[int, Collection[int]]
 
 
 class Contest(NamedTuple):
-    """The two arms on which an answer hangs."""
+    """The two arms whose comparison decides the answer."""
 
     leader: int  # i_t, the largest estimated mean
     rival: int  # j_t, the arm that may still beat it by most

@@ -51,7 +51,7 @@ class ByArm(Contests):
         return [contest.leader]
 
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
-        """Return margins by the intervals of both arms, laid end to end."""
+        """Return margins by the intervals of both arms, added together."""
         own = self._widths(estimate)
         widths = own + own[leader]
         margins = estimate.means + widths - estimate.means[leader]

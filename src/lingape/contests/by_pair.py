@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound
-from ..kernels.book import Model, Stage
+from ..kernels.book import MOST_ROWS, Model, Stage
 from ..kernels.parts import closest, compiled, radius, write_ends
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -29,7 +29,7 @@ class ByPair(Contests):
     bound: Bound
     m: int
     all_rows: ClassVar[bool] = True
-    most_arms: ClassVar[int] = 500
+    most_arms: ClassVar[int] = MOST_ROWS
 
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
         margins, widths = self._pairs(estimate)

@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..designs.matrix_game import maximin
-from ..kernels.book import PULLS, Arena, Book, Model, Stage
+from ..kernels.book import MOST_ROWS, PULLS, Arena, Book, Model, Stage
 from ..kernels.parts import choose, compiled
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -35,14 +35,14 @@ from ..pulls import PullRule
 from ..pulls.alternatives import (
     Sides,
     alternatives,
-    alternatives_kernel,
-    first_max_kernel,
-    rivals_kernel,
+    compiled_alternatives,
+    compiled_first_max,
+    compiled_rivals,
     rivals_of,
     scaled_gaps,
     sides_of,
 )
-from ..pulls.base import MOST_ROWS, Learner
+from ..pulls.base import Learner
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import StoppingRule
 from ..ties import LEADER, PULL, first_max
@@ -160,7 +160,7 @@ def _step(pull: FrankWolfeKernel, arena: Arena, book: Book, leader: int, pulls: 
     for k in range(count):
         if even[k] > 0.0:
             first += 1
-    rivals = rivals_kernel(sides, arena.twins, leader)
+    rivals = compiled_rivals(sides, arena.twins, leader)
     gaps = scaled_gaps(book.means, sides.epsilon, arena.noise_scale, leader)
     least = math.inf
     for k in range(count):
@@ -169,7 +169,9 @@ def _step(pull: FrankWolfeKernel, arena: Arena, book: Book, leader: int, pulls: 
     slack = LEADER * (1.0 + abs(book.means[leader]) / arena.noise_scale)
     if is_square(t // first) or least <= slack:
         return even
-    values, steps, arms = alternatives_kernel(sides.columns, totals / pulls, gaps, leader, rivals)
+    values, steps, arms = compiled_alternatives(
+        sides.columns, totals / pulls, gaps, leader, rivals
+    )
     near = values.min() + t**-0.9 / count
     slopes, rates = _pieces(values, steps, arms, near)
     return maximin(slopes, rates)
@@ -197,4 +199,4 @@ def _most_behind(totals: FloatArray, counts: IntArray) -> int:
     for k in range(len(totals)):
         if totals[k] > 0.0:
             ratios[k] = totals[k] / max(float(counts[k]), 1e-300)
-    return first_max_kernel(ratios, PULL * ratios.max())
+    return compiled_first_max(ratios, PULL * ratios.max())

@@ -14,8 +14,8 @@ Where this departs from the paper:
   JedraProutiere, so that c = 1/√d and no linear map of the features changes a pull.
 - Of the spanning set the arm pulled least is next, not the next one in turn, so that nothing but
   counts need be remembered. V ⪰ nI once each has been pulled n times, either way.
-- Where the estimate has two leaders there are no best proportions, and the first ones (before
-  there is an estimate) have to come from somewhere: both are the G-optimal design.
+- Where the estimate has two leaders, and before there is one, there are no best proportions: the
+  G-optimal design is used.
 - For ε > 0 gaps are Δ_k + ε, what a rival would have to make up.
 - It stops by any bound; bound=JedraProutiere() is the paper's.
 """
@@ -29,12 +29,12 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Mixture
 from ..designs import g_optimal, trimmed
-from ..kernels.book import PULLS, Book, Model, Stage
+from ..kernels.book import MOST_ROWS, PULLS, Book, Model, Stage
 from ..kernels.parts import NEEDS_HELP, choose, compiled
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule
-from ..pulls.base import MOST_ROWS, Learner
+from ..pulls.base import Learner
 from ..scaffold import Elimination, Start
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import StoppingRule
@@ -141,7 +141,7 @@ class LazyTracking(Learner):
 
     def kernel(self, stage: Stage) -> "LazyTrackingKernel":
         spanning = np.array(stage.problem.spanning, dtype=np.int64)
-        return LazyTrackingKernel(copy.deepcopy(self.memory), spanning, DIGITS)
+        return LazyTrackingKernel(copy.deepcopy(self.memory), spanning)
 
     def help(
         self,
@@ -196,7 +196,6 @@ class LazyTrackingKernel(NamedTuple):
 
     memory: LazyMemory
     spanning: IntArray  # (d,)
-    digits: float  # of the number of pulls, to which totals are known
 
 
 @choose.of(LazyTrackingKernel)
@@ -227,7 +226,7 @@ def _most_missed(pull: LazyTrackingKernel, book: Book, pulls: int) -> int:
         if totals[k] > 0.0:
             most = max(most, totals[k] - counts[k])
     arm = 0
-    while totals[arm] == 0.0 or totals[arm] - counts[arm] < most - pull.digits * pulls:
+    while totals[arm] == 0.0 or totals[arm] - counts[arm] < most - DIGITS * pulls:
         arm += 1
     return int(arm)
 

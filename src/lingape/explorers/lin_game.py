@@ -31,7 +31,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
-from ..kernels.book import PULLS, Arena, Book, Model, Stage
+from ..kernels.book import MOST_ROWS, PULLS, Arena, Book, Model, Stage
 from ..kernels.parts import choose, compiled
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -39,22 +39,22 @@ from ..pulls import PullRule
 from ..pulls.alternatives import (
     Sides,
     alternatives,
-    alternatives_kernel,
-    first_max_kernel,
-    rivals_kernel,
+    compiled_alternatives,
+    compiled_first_max,
+    compiled_rivals,
+    compiled_shifts,
     rivals_of,
     scaled_gaps,
-    shifts_kernel,
     sides_of,
 )
-from ..pulls.base import MOST_ROWS, Learner
+from ..pulls.base import Learner
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import StoppingRule
 from ..ties import PULL, first_max
 
 # AdaHedge's mixability gap to begin with, in nats; what it starts from is soon forgotten.
 FIRST_GAP = 0.01
-# The share of pulls that LinGame's second player takes to go to all arms alike.
+# The share of pulls that LinGame's second player assumes is spread evenly over all arms.
 SHARED = 1e-6
 # Arms, of whose pairs LinGame-C keeps numbers.
 MOST = 1_000
@@ -294,14 +294,14 @@ def _shifts(
     sides: Sides, weights: FloatArray, arena: Arena, means: FloatArray, leader: int
 ) -> FloatArray:
     """Do as closest_shifts does."""
-    values, steps, arms = alternatives_kernel(
+    values, steps, arms = compiled_alternatives(
         sides.columns,
         mixed(weights),
         scaled_gaps(means, sides.epsilon, arena.noise_scale, leader),
         leader,
-        rivals_kernel(sides, arena.twins, leader),
+        compiled_rivals(sides, arena.twins, leader),
     )
-    return shifts_kernel(steps, arms, first_max_kernel(-values, PULL * values.min()))
+    return compiled_shifts(steps, arms, compiled_first_max(-values, PULL * values.min()))
 
 
 @compiled
@@ -353,7 +353,7 @@ def _learn(pull: GameKernel, arena: Arena, book: Book, leader: int, pulls: int) 
 
 @compiled
 def _most_missed(totals: FloatArray, counts: IntArray, pulls: int) -> int:
-    return first_max_kernel(totals - counts, PULL * pulls)
+    return compiled_first_max(totals - counts, PULL * pulls)
 
 
 @compiled
@@ -365,7 +365,7 @@ def _learn_c(pull: GameCKernel, arena: Arena, book: Book, leader: int, pulls: in
     if seen.any():
         for arm in range(count):
             if counts[arm] > seen[arm]:
-                answer = first_max_kernel(totals[:, arm] - pulled[:, arm], PULL * pulls)
+                answer = compiled_first_max(totals[:, arm] - pulled[:, arm], PULL * pulls)
                 pulled[answer, arm] += counts[arm] - seen[arm]
     for k in range(count):
         seen[k] = counts[k]
@@ -394,4 +394,4 @@ def _most_missed_c(totals: FloatArray, pulled: FloatArray, pulls: int) -> int:
     for i in range(count):
         for k in range(count):
             behind[k] = max(behind[k], totals[i, k] - pulled[i, k])
-    return first_max_kernel(behind, PULL * pulls)
+    return compiled_first_max(behind, PULL * pulls)

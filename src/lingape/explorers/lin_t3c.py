@@ -27,13 +27,12 @@ from ..arrays import FloatArray
 from ..bounds import Bound, Mixture
 from ..checks import checked_whole
 from ..draws import normal
-from ..kernels.book import PULLS, Arena, Book, Model, Stage
-from ..kernels.draws import normal_kernel
+from ..kernels.book import MOST_ROWS, PULLS, Arena, Book, Model, Stage
+from ..kernels.draws import compiled_normal
 from ..kernels.parts import choose, compiled
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule, greedy
-from ..pulls.base import MOST_ROWS
 from ..pulls.greedy import sharpest_between
 from ..scaffold import Elimination, Start
 from ..scaffold.sampling import SamplingExplorer
@@ -63,7 +62,7 @@ class LinT3C(SamplingExplorer):
         elimination: Elimination = "none",
         seed: int = 0,
     ) -> None:
-        self.seed = checked_whole("seed", seed)
+        self.seed = checked_whole("seed", seed, most=2**63 - 1)
         super().__init__(problem, bound=bound, ridge=ridge, start=start, elimination=elimination)
 
     def _rule(self, stopping: StoppingRule) -> PullRule:
@@ -143,7 +142,7 @@ def _drawn_leader(pull: TopTwoKernel, arena: Arena, book: Book, pulls: int) -> i
         noise[k] = 0.0
         if counts[k] > 0:
             noise[k] = (
-                arena.noise_scale * math.sqrt(counts[k]) * normal_kernel(pull.seed, pulls, k)
+                arena.noise_scale * math.sqrt(counts[k]) * compiled_normal(pull.seed, pulls, k)
             )
     top = -math.inf
     for i in range(count):

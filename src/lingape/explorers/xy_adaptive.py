@@ -89,8 +89,8 @@ class XYAdaptive(PhasedExplorer):
         y = self._directions
         return float(np.einsum("md,de,me->m", y, estimate.inverse, y).max())
 
-    def _judges(self) -> IntArray:
-        return super()._judges() if self.monotone else np.arange(len(self.problem))
+    def _candidates(self) -> IntArray:
+        return super()._candidates() if self.monotone else np.arange(len(self.problem))
 
     def _go_on(self, survivors: IntArray, margin: float) -> None:
         self._begin(survivors, longest=self._length(self.estimate))

@@ -22,6 +22,8 @@ PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED = 0, 1, 2, 3, 4, 5
 MARGIN, GROWTH, LOG_DET = 0, 1, 2
 # So many rows are kept where keeping all K would cost more than computing those needed.
 ROWS = 4
+FEW = 4  # times the dimension: up to so many arms all rows are kept
+MOST_ROWS = 500  # the largest number of arms for kernels that need all K rows
 
 compiled(next_rebuild)
 
@@ -67,6 +69,7 @@ class Stage(NamedTuple):
     estimate: LeastSquares
     bound: Any  # by which arms are compared
     truth: FloatArray | None  # the means by which arms are compared, if not the estimated ones
+    skips: bool  # whether tests that cannot succeed may be left out
     book: Book
     dropped: FloatArray  # finite for a leader and a rival not to be asked about, or empty
 
@@ -80,7 +83,7 @@ class Model(NamedTuple):
 
 
 def new_arena(estimate: LeastSquares, noise_scale: float) -> Arena:
-    """Return what a run with this estimate takes for granted."""
+    """Return what stays the same during a run."""
     x = estimate.features
     return Arena(
         np.array(x),
@@ -94,7 +97,7 @@ def new_arena(estimate: LeastSquares, noise_scale: float) -> Arena:
 def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
     """Return a book with the data of an estimate, and caches still to be built."""
     count, d = estimate.features.shape
-    rows = count if all_rows or count <= 4 * d else ROWS
+    rows = count if all_rows or count <= FEW * d else ROWS
     clock = np.zeros(6, dtype=np.int64)
     clock[PULLS] = estimate.pulls
     return Book(
@@ -211,6 +214,8 @@ def _rebuild(arena: Arena, book: Book) -> None:
         for p in range(d):
             h[p] += book.sums[k] * x[k, p]
     book.gauge[LOG_DET] = cholesky(book.gram, arena.ridge, book.factor)
+    if math.isnan(book.gauge[LOG_DET]):  # V is singular to rounding: the loop ends as BROKEN
+        book.factor[:] = math.nan
     _invert(book.factor, book.inverse)
     for k in range(count):
         multiply(book.inverse, x[k], products[k])

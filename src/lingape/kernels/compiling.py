@@ -20,14 +20,15 @@ from typing import Any
 import numba
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
 from . import ANNOUNCE_IN
-from .parts import WAITING
+from .parts import FILES, LOADED, WAITING
 
 try:
     import fcntl
-except ImportError:  # Windows: processes may compile the same code side by side
+except ImportError:  # Windows: processes may compile the same code concurrently
     fcntl = None  # type: ignore[assignment]
 
 KEPT = "Compiling for this machine (once; the result is kept on disk) ..."
@@ -35,6 +36,7 @@ NOT_KEPT = (
     "Compiling in every process, because the result cannot be saved: set NUMBA_CACHE_DIR to a "
     "writable folder."
 )
+_COMPILED = re.compile(r"^@(compiled|inlined|EntryPoint|\w+\.of)\b", re.M)
 _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import", re.M)
 
 
@@ -66,10 +68,11 @@ def dispatcher(function: Callable[..., Any], *, counting: bool) -> Any:
 
 def _declare_waiting() -> None:
     """Declare functions of parts.py that have been defined since the last time."""
-    while WAITING:
-        function, chosen, inline = WAITING.pop()
-        options = {"error_model": "numpy", "_nrt": not inline, "forceinline": inline}
-        overload(function, strict=False, jit_options=options)(chosen)
+    with global_compiler_lock:  # nobody compiles before all are declared
+        while WAITING:
+            function, chosen, inline = WAITING.pop()
+            options = {"error_model": "numpy", "_nrt": not inline, "forceinline": inline}
+            overload(function, strict=False, jit_options=options)(chosen)
 
 
 def timed(tell: Callable[[float], object]) -> AbstractContextManager[object]:
@@ -88,12 +91,12 @@ def sources() -> list[Path]:
     numba itself looks at the compiled function's own file only. Nothing in scaffold/ is compiled.
     """
     package = Path(__file__).parents[1]
-    waiting = [file for file in package.glob("*/*.py") if "parts import" in _text(file)]
+    waiting = [file for file in package.glob("*/*.py") if _COMPILED.search(_text(file))]
     found = set[Path]()
     while waiting:
         place = waiting.pop()
         for file in place.glob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
-            if file not in found and "scaffold" not in file.parts:
+            if file not in found and file.relative_to(package).parts[0] != "scaffold":
                 found.add(file)
                 for dots, name in _IMPORT.findall(_text(file)):
                     waiting.append(file.parents[len(dots) - 1].joinpath(*name.split(".")))
@@ -108,6 +111,23 @@ def _text(file: Path) -> str:
 @cache
 def _digest() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in sources())).hexdigest()
+
+
+def _outside(signature: Iterable[Any]) -> set[str]:
+    """Return the files outside of the package that code for a signature may be made from.
+
+    These are none if all its kernels are ours.
+    """
+    ours = set(map(str, sources()))
+    return (FILES | _files_of(signature)) - ours if _files_of(signature) - ours else set()
+
+
+def _changed(files: Iterable[str]) -> bool:
+    """Whether files may have changed since this process read them, or are no files."""
+    try:
+        return any(os.stat(file).st_mtime > LOADED for file in files)
+    except OSError:
+        return True
 
 
 def _files_of(kinds: Iterable[Any]) -> set[str]:
@@ -139,6 +159,8 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the code for a signature, or None once it is our turn to compile it."""
+        if self._differs(signature):
+            return None
         found = self._load(signature, target)
         if found is None:
             self._turns[signature] = turn = ExitStack()
@@ -148,10 +170,13 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
         return found
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
-        # Code for kernels from outside of the package is as old as the files that define them.
-        places = sorted(_files_of(signature) - set(map(str, sources())))
+        places = sorted(_outside(signature))
         stamp = hashlib.sha256(b"\0".join(Path(place).read_bytes() for place in places))
         return *super()._index_key(signature, codegen), stamp.hexdigest()
+
+    def _differs(self, signature: Any) -> bool:
+        """Whether files may say something else than the code in this process."""
+        return _changed({*map(str, sources()), *_outside(signature)})
 
     def compile_in_turn(self, compile: Callable[[Any], Any], signature: Any) -> Any:
         """Compile or load the code, and then let other processes take their turn."""
@@ -166,6 +191,8 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
             return super().load_overload(signature, target)
 
     def save_overload(self, signature: Any, data: Any) -> None:
+        if self._differs(signature):
+            return
         # Without a lock, two processes could save code for two signatures in the same file.
         with self._locked("files"):
             super().save_overload(signature, data)

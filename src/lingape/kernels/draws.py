@@ -23,7 +23,7 @@ def _mixed(z: np.uint64) -> np.uint64:
 
 
 @compiled
-def uniform_kernel(seed: int, time: int, number: int) -> float:
+def compiled_uniform(seed: int, time: int, number: int) -> float:
     """Return a number drawn uniformly from (0, 1)."""
     z = _mixed(np.uint64(seed) * _FIRST)
     z = _mixed(z + np.uint64(time) * _SECOND)
@@ -32,7 +32,7 @@ def uniform_kernel(seed: int, time: int, number: int) -> float:
 
 
 @compiled
-def normal_kernel(seed: int, time: int, number: int) -> float:
+def compiled_normal(seed: int, time: int, number: int) -> float:
     """Return a number drawn from the standard normal distribution."""
-    radius = math.sqrt(-2.0 * math.log(uniform_kernel(seed, time, 2 * number)))
-    return radius * math.cos(2.0 * math.pi * uniform_kernel(seed, time, 2 * number + 1))
+    radius = math.sqrt(-2.0 * math.log(compiled_uniform(seed, time, 2 * number)))
+    return radius * math.cos(2.0 * math.pi * compiled_uniform(seed, time, 2 * number + 1))

@@ -1,17 +1,26 @@
-"""Compiled loops are assembled from the kernels of exactly the parts in use.
+"""Functions that compiled code calls, chosen by the type of a kernel.
 
-A part's kernel, below the part in its file, is a NamedTuple of what compiled code needs to know of
-it, and its own ways to do some of what is listed here from `pay` on. numba compiles a function for
-the types of its arguments, so the type of a kernel chooses what is done when the caller is
-compiled: the caller has no ladder of ifs, and nothing is compiled for parts that are not in use.
-Called from Python, the same functions choose by type when they are called.
+A part's kernel, below the part in its file, is a NamedTuple of what compiled code needs to know,
+with implementations of the functions listed here from `pay` on. numba compiles a function
+separately for each combination of argument types, so implementations are selected when a loop is
+compiled, and parts that are not in use are never compiled. Called from Python, the same functions
+are selected when they are called.
 
-Nothing here needs numba. Functions stay plain Python until compiling.py compiles a loop that
-calls them.
+Functions stay plain Python until compiling.py, which needs numba, compiles a loop that calls them.
+
+What a part with a kernel has:
+
+    kernel(stage)    the kernel for a run about to begin (book.Stage), or None
+    most_arms        the largest number of arms that it has a kernel for, if there is one
+    all_rows         whether the kernel needs all rows of the book
+    help(...)        what NEEDS_HELP asks for: returns the kernel to continue with (pulls/base.py)
+    adopt(kernel)    takes over what the kernel has kept, for stopping rules that keep something
+    memory           the same for pull rules: a NamedTuple of arrays that the kernel has a copy of
 """
 
 import functools
 import math
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -35,29 +44,59 @@ class Declaration(NamedTuple):
 
 
 WAITING: list[Declaration] = []  # to be declared to numba, once it is loaded
+FILES: set[str] = set()  # that define these functions
+LOADED = time.time()  # files that are newer may differ from the code in this process
 
 
 def compiled(function: F) -> F:
     """Let compiled code call this function."""
-    WAITING.append(Declaration(function, lambda *_: function, inline=False))
+    _declare(function, lambda *_: function, inline=False)
     return function
 
 
 def inlined(function: F) -> F:
-    """Let compiled code contain this function, which makes no arrays, wherever it is called.
+    """Inline this function into compiled callers. It must not create arrays.
 
-    Callers then need not count references to the arrays that they pass.
+    Callers then skip reference counting for the arrays that they pass.
     """
-    WAITING.append(Declaration(function, lambda *_: function, inline=True))
+    _declare(function, lambda *_: function, inline=True)
     return function
+
+
+def _declare(
+    function: Callable[..., Any], chosen: Callable[..., Callable[..., Any]], *, inline: bool
+) -> None:
+    FILES.add(function.__code__.co_filename)
+    WAITING.append(Declaration(function, chosen, inline))
+
+
+def has_kernel(part: Any) -> bool:
+    """Whether a part has a kernel for what it does.
+
+    A class that overrides methods needs a kernel of its own: the inherited one is of the methods
+    overridden.
+    """
+    if "kernel" in getattr(part, "__dict__", {}):
+        return True
+    for kind in type(part).__mro__:
+        if "kernel" in vars(kind):
+            return True
+        if any(_is_method(name, value) for name, value in vars(kind).items()):
+            return False
+    return False
+
+
+def _is_method(name: str, value: object) -> bool:
+    public = not name.startswith("__") or name == "__call__"
+    return public and (callable(value) or hasattr(value, "__get__"))
 
 
 class EntryPoint(Generic[F]):
     """A function that Python calls in compiled form, compiled on first use.
 
-    counting: False for functions that make no arrays, not to count references to those they are
-        given. Looking an array up in a NamedTuple counts one, which in a loop that looks up dozens
-        takes five times as long as the loop itself.
+    counting: pass False for functions that create no arrays, to switch off reference counting.
+        Each lookup of an array in a NamedTuple otherwise counts a reference, which can make a loop
+        five times slower.
     """
 
     def __init__(self, function: F, *, counting: bool = True) -> None:
@@ -77,52 +116,71 @@ class EntryPoint(Generic[F]):
         """Compile for arguments of these types, or load what was compiled before."""
         from numba import typeof
 
-        self.machine_code.compile(tuple(map(typeof, arguments)))
+        if hasattr(self.machine_code, "compile"):  # unless compiling is switched off
+            self.machine_code.compile(tuple(map(typeof, arguments)))
 
 
 class PartFunction(Generic[F]):
-    """A function of a part and more; see `part_function`."""
+    """What type checkers see of a function that `part_function` makes."""
 
     of: Callable[[type], Callable[[Implementation], Implementation]]
     __call__: F
 
 
-def part_function(default: F) -> PartFunction[F]:
-    """Declare a function whose first argument is a part; `@declared.of(Kernel)` implements it.
+def part_function(default: F, *, required: bool = False) -> PartFunction[F]:
+    """Declare a function whose first argument is a kernel; `@declared.of(Kernel)` implements it.
 
-    The function declared is what parts without an implementation of their own do. It is inlined.
+    Implementations are inlined, so they must not create arrays; a `compiled` function may.
+
+    required: whether each kernel needs its own implementation. If not, `default` is used.
     """
-    implementations: dict[type | None, Callable[..., Any]] = {}
+    implementations: dict[type, Callable[..., Any]] = {}
+
+    def found(kind: type) -> Callable[..., Any]:
+        for base in kind.__mro__:
+            if base in implementations:
+                return implementations[base]
+        if required:
+            name = default.__name__
+            raise TypeError(f"{kind.__name__} does not implement {name}: use @{name}.of.")
+        return default
 
     @functools.wraps(default)
     def call(part: Any, *rest: Any) -> Any:
-        return implementations.get(type(part), default)(part, *rest)
+        return found(type(part))(part, *rest)
 
     def chosen(part: Any, *rest: Any) -> Callable[..., Any]:
-        return implementations.get(getattr(part, "instance_class", None), default)
+        return found(getattr(part, "instance_class", object))
 
     def of(kind: type) -> Callable[[Implementation], Implementation]:
         def register(implementation: Implementation) -> Implementation:
             implementations[kind] = implementation
+            FILES.add(implementation.__code__.co_filename)
             return implementation
 
         return register
 
     call.of = of  # type: ignore[attr-defined]
-    WAITING.append(Declaration(call, chosen, inline=True))
+    _declare(call, chosen, inline=True)
     return call  # type: ignore[return-value]
 
 
-@part_function
+required = functools.partial(part_function, required=True)
+
+
+@required
 def pay(world: Any, arm: int, rng: np.random.Generator) -> float:
     """Draw one reward of an arm."""
-    return math.nan  # every world has its own
+    raise NotImplementedError
 
 
-@part_function
+@required
 def radius(bound: Any, arena: "Arena", book: "Book") -> float:
-    """Return the factor in front of ‖y‖."""
-    return math.nan  # every bound has its own
+    """Return the factor in front of ‖y‖; 0 from bounds with another `write_ends` that ignores it.
+
+    Called once before `write_ends`.
+    """
+    raise NotImplementedError
 
 
 @part_function
@@ -138,13 +196,13 @@ def write_ends(
         scores[k] = means[k] + factor * math.sqrt(gap_variance[row, k])
 
 
-@part_function
+@required
 def closest(contest: Any, model: "Model", stopping: Any) -> tuple[int, int, float, float]:
     """Return leader, rival, B(t), or NaN if some interval is, and the bound's radius.
 
     Every contest has the `means` by which arms are compared: those of the book, or known ones.
     """
-    return 0, 0, math.nan, math.nan  # every contest has its own
+    raise NotImplementedError
 
 
 @part_function
@@ -162,10 +220,10 @@ def narrow(
 GO_ON, STOP_IF_FRESH, STOP = 0, 1, 2
 
 
-@part_function
+@required
 def decide(stopping: Any, leader: int, margin: float, pulls: int, noise_scale: float) -> int:
     """Return GO_ON, STOP_IF_FRESH or STOP, given the closest contest."""
-    return GO_ON
+    raise NotImplementedError
 
 
 @part_function
@@ -179,10 +237,10 @@ def nearly(
 NEEDS_HELP = -1  # in place of an arm
 
 
-@part_function
+@required
 def choose(pull: Any, model: "Model", leader: int, rival: int) -> int:
     """Return the arm to pull for this contest, or NEEDS_HELP if its part has to act first."""
-    return NEEDS_HELP  # every rule has its own
+    raise NotImplementedError
 
 
 @part_function

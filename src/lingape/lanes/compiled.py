@@ -1,4 +1,4 @@
-"""The compiled lane: one loop for all explorers, and who drives it.
+"""The compiled lane: one loop for all explorers that are made of parts, and what drives it.
 
 The same pulls as ask and tell, hundreds of times faster. Each step of the loop is a function that
 the type of a part's kernel chooses (kernels/parts.py): which contest is closest, whether that
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..contests import Contest
+from ..contests import ByGap, Contest
 from ..errors import MissingExtra
 from ..kernels.book import (
     CHECKED,
@@ -40,6 +40,7 @@ from ..kernels.parts import (
     closest,
     decide,
     glide,
+    has_kernel,
     inlined,
     nearly,
     pay,
@@ -56,7 +57,7 @@ from .phases import PhaseLane
 _log = logging.getLogger("lingape")
 _said: set[str] = set()  # about which parts
 
-# How `advance` ends, if not with NEEDS_HELP; and how it goes on.
+# What `advance` returns, beside NEEDS_HELP; and two states that it goes on in.
 PAUSED, SETTLED, NEARLY, BROKEN = 0, 1, 2, 3
 PLAYING, STALE = 4, 5
 
@@ -176,13 +177,16 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
         import numba  # noqa: F401
     except ImportError as reason:
         raise MissingExtra(
-            "The compiled lane needs numba, which is not installed: pip install 'lingape[sim]', "
-            "or use lane='plain'."
+            f"The compiled lane needs numba, which could not be imported ({reason}): "
+            "pip install 'lingape[sim]', or use lane='plain'."
         ) from reason
     if getattr(explorer, "done", True):
         return None
+    if not _is_driven(explorer):
+        _say_once(type(explorer).__name__)
+        return None
     if isinstance(explorer, PhasedExplorer | PhasedBudgetExplorer):
-        return PhaseLane(explorer)
+        return PhaseLane.of(explorer)
     if isinstance(explorer, ContestExplorer):
         return ContestLane.of(explorer)
     return None
@@ -213,23 +217,21 @@ class ContestLane:
     def of(cls, explorer: ContestExplorer) -> Self | None:
         """Return a lane, or None, saying so once, if a part of the explorer has no kernel."""
         _, contests, pull, stopping = explorer.parts
-        parts: dict[str, Any] = {"bound": contests.bound, "contest": contests}
-        parts |= {"stopping": stopping, "pull": pull}
-        lacking = [_name(part) for part in parts.values() if not _serves(part, explorer.problem)]
+        parts: tuple[Any, ...] = (contests.bound, contests, pull, stopping)
+        lacking = [what for part in parts if (what := _lacking(part, explorer.problem))]
         if not explorer.problem.plain:
             lacking = ["problems with pullable or answers"]
-        made: dict[str, Any] = {}
         if not lacking:
             stage = _stage(explorer)
-            for name, part in parts.items():
-                made[name] = part.kernel(stage)
-                if getattr(part, "sample", False):
-                    stage = stage._replace(dropped=made[name].dropped)
-            lacking = [_name(parts[name]) for name, kernel in made.items() if kernel is None]
-        if lacking:
-            _say_once(" and ".join(lacking))
-            return None
-        return cls(explorer, stage, Kernels(**made))
+            decides = parts[3].kernel(stage)
+            if getattr(stopping, "sample", False):
+                stage = stage._replace(dropped=decides.dropped)
+            made = [*(part.kernel(stage) for part in parts[:3]), decides]
+            if None not in made:
+                return cls(explorer, stage, Kernels(*made))
+            lacking = [f"{type(parts[made.index(None)]).__name__} with these settings"]
+        _say_once(" and ".join(lacking))
+        return None
 
     @property
     def pulls(self) -> int:
@@ -260,7 +262,7 @@ class ContestLane:
     def hand_over(self, pull: Any, stopping: Any) -> None:
         """Let an explorer's parts take over what their kernels keep."""
         if self._verdict is not None:  # the plain rule decided, and knows more
-            stopping.restore(self._parts.stopping.kept(), stopping.problem)
+            stopping.restore(self._parts.stopping.kept())
         elif hasattr(stopping, "adopt"):
             stopping.adopt(self._kernels.stopping)
         if isinstance(pull, Learner):
@@ -288,7 +290,7 @@ class ContestLane:
         advance.compile_for(*arguments)
 
     def _look(self, status: int) -> None:
-        """See to what the compiled loop has stopped for."""
+        """Handle the reason for which the compiled loop stopped."""
         leader, rival = self._book.clock[[LEADING, RIVALLING]].tolist()
         if status == BROKEN:
             raise ill_conditioned(self._arena.ridge)
@@ -328,14 +330,23 @@ class ContestLane:
         book.clock[PULLS] = estimate.pulls
 
 
-def _name(part: Any) -> str:
-    return str(getattr(part, "__name__", type(part).__name__))
+def _is_driven(explorer: Any) -> bool:
+    """Whether an explorer behaves as the class does that takes over compiled runs (`adopt`)."""
+    for kind in type(explorer).__mro__:
+        if "adopt" in vars(kind):
+            return True
+        if {"_pick", "_update", "ask", "tell"} & vars(kind).keys():
+            return False
+    return False
 
 
-def _serves(part: Any, problem: Problem) -> bool:
-    """Whether the part has a kernel for problems like this one."""
-    few = len(problem) <= getattr(part, "most_arms", len(problem))
-    return hasattr(part, "kernel") and few
+def _lacking(part: Any, problem: Problem) -> str:
+    """Return what there is no kernel for, or "" if the part has one for this problem."""
+    name = str(getattr(part, "__name__", type(part).__name__))
+    most = getattr(part, "most_arms", len(problem))
+    if not has_kernel(part):
+        return name
+    return "" if len(problem) <= most else f"{name} with more than {most} arms"
 
 
 def _stage(explorer: ContestExplorer) -> Stage:
@@ -347,6 +358,7 @@ def _stage(explorer: ContestExplorer) -> Stage:
         estimate=estimate,
         bound=contests.bound,
         truth=getattr(contests, "truth", None),
+        skips=isinstance(contests, ByGap) and getattr(explorer.parts.stopping, "skips", False),
         book=new_book(estimate, all_rows=all_rows),
         dropped=np.zeros((0, 0)),
     )

@@ -5,7 +5,7 @@ How many pulls a phase takes is found first; then the rewards are drawn.
 
 import copy
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,13 +28,15 @@ from ..plans import (
     OneByOneKernel,
     Proportions,
     Quotas,
+    compiled_steepest,
     longest_of,
     most_behind,
-    steepest_kernel,
     write_turns,
 )
 from ..scaffold.budget_phases import PhasedBudgetExplorer
 from ..scaffold.phases import PhasedExplorer
+
+PLANS = (Quotas, Proportions, OneByOne)
 
 
 class PhaseLane:
@@ -43,6 +45,12 @@ class PhaseLane:
     def __init__(self, explorer: PhasedExplorer | PhasedBudgetExplorer) -> None:
         self.explorer = copy.deepcopy(explorer)
         self._end: int | None = None  # how many pulls the phase has in all, once known
+
+    @classmethod
+    def of(cls, explorer: PhasedExplorer | PhasedBudgetExplorer) -> Self | None:
+        """Return a lane, or None if the pulls of a phase are not planned in a way known here."""
+        known = isinstance(explorer, PhasedBudgetExplorer) or type(explorer.plan) in PLANS
+        return cls(explorer) if known else None
 
     @property
     def settled(self) -> bool:
@@ -71,11 +79,11 @@ class PhaseLane:
                 pulls = min(int((quotas - counts).sum()), left)
                 fill(counts, sums, quotas, world, rng, pulls)
             elif isinstance(explorer.plan, Proportions):
-                shares = explorer.plan.shares
+                plan = explorer.plan
                 if self._end is None:
-                    self._end = self._phase_end(explorer.estimate, shares)
+                    self._end = self._phase_end(explorer.estimate, plan)
                 pulls = min(self._end - explorer.estimate.pulls, left)
-                follow(counts, sums, shares, world, rng, pulls)
+                follow(counts, sums, plan.shares, world, rng, pulls, plan.each_first)
             else:
                 counts, sums = self._walk(explorer.plan, counts, sums, world, rng, left)
             explorer.absorb(counts, sums)
@@ -91,9 +99,9 @@ class PhaseLane:
         rng: np.random.Generator,
         left: int,
     ) -> tuple[IntArray, FloatArray]:
-        """Pull each arm once, and then see; after that, one by one."""
+        """Pull each arm once, and then choose pulls one at a time."""
         if missing := int((counts == 0).sum()):
-            follow(counts, sums, np.zeros(len(counts)), world, rng, min(missing, left))
+            follow(counts, sums, np.zeros(len(counts)), world, rng, min(missing, left), True)
             return counts, sums
         explorer, estimate = self.explorer, self.explorer.estimate
         book = new_book(estimate, all_rows=True)
@@ -102,14 +110,14 @@ class PhaseLane:
         walk(arena, book, kernel, world, rng, until, target)
         return book.counts, book.sums
 
-    def _phase_end(self, estimate: LeastSquares, shares: FloatArray) -> int:
+    def _phase_end(self, estimate: LeastSquares, plan: Proportions) -> int:
         """Return the number of pulls after which the phase is over: the first that is enough."""
         assert isinstance(self.explorer, PhasedExplorer)
         trial, rng = estimate.copy(), np.random.default_rng(0)
         counts, step = estimate.counts.copy(), 1
         while True:
             further, nothing = counts.copy(), np.zeros(len(counts))
-            follow(further, nothing, shares, Nothing(), rng, step)
+            follow(further, nothing, plan.shares, NoRewards(), rng, step, plan.each_first)
             trial.load(further, nothing)
             over = self.explorer.phase_over(trial)
             if over and step == 1:
@@ -121,15 +129,17 @@ class PhaseLane:
                 step = max(1, min(2 * step, int(counts.sum()) // 8)) if step > 1 else step + 1
 
 
-class Nothing(NamedTuple):
-    """Pays nothing, to see where pulls would go; as a bound, keeps nothing beside the estimate."""
-
-    reward: float = 0.0
+class NoRewards(NamedTuple):
+    """A world that pays nothing, to see where pulls would go."""
 
 
-@pay.of(Nothing)
-def _(world: Nothing, arm: int, rng: np.random.Generator) -> float:
-    return world.reward
+@pay.of(NoRewards)
+def _(world: NoRewards, arm: int, rng: np.random.Generator) -> float:
+    return 0.0
+
+
+class NoBound(NamedTuple):
+    """A bound that keeps nothing beside the estimate."""
 
 
 @EntryPoint
@@ -140,11 +150,12 @@ def follow(
     world: Any,
     rng: np.random.Generator,
     pulls: int,
+    each_first: bool,
 ) -> None:
-    """Make the next pulls of a plan that pulls each arm once before it follows its shares."""
+    """Make the next pulls of a plan by shares, which may pull each arm once before."""
     turns = np.empty(len(counts))
     for k in range(len(counts)):
-        if pulls > 0 and counts[k] == 0:
+        if each_first and pulls > 0 and counts[k] == 0:
             counts[k], pulls = 1, pulls - 1
             sums[k] += pay(world, k, rng)
     write_turns(counts, shares, turns)
@@ -186,11 +197,11 @@ def walk(
     target: float,
 ) -> None:
     """Make pulls one by one, until the longest difference is no longer than `target`."""
-    model, clock = Model(arena, book, Nothing(0.0)), book.clock
+    model, clock = Model(arena, book, NoBound()), book.clock
     rebuild(model, plan)
     longest = math.inf
     while longest > target and clock[PULLS] < until:
-        arm = steepest_kernel(plan, book.cross, book.gap_variance, book.variances)
+        arm = compiled_steepest(plan, book.cross, book.gap_variance, book.variances)
         paid = pay(world, arm, rng)
         book.counts[arm] += 1
         book.sums[arm] += paid

@@ -14,7 +14,7 @@ from ..problem import Problem
 
 @compiled
 def scaled_gaps(means: FloatArray, epsilon: float, noise_scale: float, leader: int) -> FloatArray:
-    """Return what each arm lacks to being better than the leader by ε, in units of the noise."""
+    """Return what each arm would have to gain to beat the leader by ε, in units of the noise."""
     gaps: FloatArray = (means[leader] - means + epsilon) / noise_scale
     return gaps
 
@@ -58,7 +58,7 @@ def alternatives(
 
 
 class Sides(NamedTuple):
-    """What rules that look for the closest alternative take for granted."""
+    """Constants of rules that look for the closest alternative."""
 
     columns: FloatArray  # (d, K) the arms in orthonormal coordinates
     dropped: FloatArray  # (K, K) finite where a rival is not to be asked about; or empty
@@ -71,7 +71,7 @@ def sides_of(stage: Stage) -> Sides:
 
 
 @compiled
-def rivals_kernel(sides: Sides, twins: IntArray, leader: int) -> BoolArray:
+def compiled_rivals(sides: Sides, twins: IntArray, leader: int) -> BoolArray:
     """Return which arms may be better than the leader."""
     rivals = np.empty(len(twins), dtype=np.bool_)
     for k in range(len(twins)):
@@ -108,7 +108,7 @@ def _root(columns: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 @compiled
-def alternatives_kernel(
+def compiled_alternatives(
     columns: FloatArray, weights: FloatArray, gaps: FloatArray, leader: int, rivals: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return values (K,), steps and arms, both (d, K)."""
@@ -135,7 +135,7 @@ def alternatives_kernel(
 
 
 @compiled
-def shifts_kernel(steps: FloatArray, arms: FloatArray, rival: int) -> FloatArray:
+def compiled_shifts(steps: FloatArray, arms: FloatArray, rival: int) -> FloatArray:
     """Return by how much the alternative changes the mean of each arm."""
     d, count = arms.shape
     out = np.zeros(count)
@@ -146,7 +146,7 @@ def shifts_kernel(steps: FloatArray, arms: FloatArray, rival: int) -> FloatArray
 
 
 @compiled
-def first_max_kernel(values: FloatArray, slack: float) -> int:
+def compiled_first_max(values: FloatArray, slack: float) -> int:
     """Return the first position whose value is within `slack` of the largest."""
     least = values.max() - slack
     k = 0

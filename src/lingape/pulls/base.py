@@ -1,15 +1,13 @@
-"""What every pull rule has, and what some have beside.
+"""What every pull rule has, and the base of those that keep data of their own.
 
-`kernel(stage)` returns the compiled form of a rule, for those that have one, for up to
-`most_arms` arms. A kernel that needs something solved for in Python now and then asks
-`help(kernel, features, means, leader, rival)` of its rule, which returns the kernel to go on with.
+A kernel that needs a result computed in Python returns NEEDS_HELP; the lane then calls
+`help(kernel, features, means, leader, rival)` of the rule, which returns the kernel to continue
+with.
 """
 
 from typing import Any, Protocol
 
 from ..least_squares import LeastSquares
-
-MOST_ROWS = 500  # arms, of which some kernels keep a matrix: their part's `most_arms`
 
 
 class PullRule(Protocol):

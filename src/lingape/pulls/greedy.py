@@ -1,5 +1,6 @@
 """Pull the arm that shrinks the contested gap's variance most: equation (9) of the paper."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -135,7 +136,8 @@ def _write_contrast(
         multiply(book.inverse, y, h)
     else:
         write_gram(x, book.counts, book.gram)
-        cholesky(book.gram, arena.ridge, book.factor)
+        if math.isnan(cholesky(book.gram, arena.ridge, book.factor)):
+            book.means[:] = math.nan  # the loop ends as BROKEN
         _solve(book.factor, y, h)
     write_products(arena.columns, h, contrast)
 

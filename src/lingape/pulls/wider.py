@@ -18,16 +18,16 @@ class Wider:
         return leader if variances[leader] > variances[rival] * (1.0 + PULL) else rival
 
     def kernel(self, stage: Stage) -> "WiderKernel":
-        return WiderKernel(PULL)
+        return WiderKernel()
 
 
 class WiderKernel(NamedTuple):
-    slack: float  # ties.PULL
+    """There is nothing that it needs to know."""
 
 
 @choose.of(WiderKernel)
 def _(pull: WiderKernel, model: Model, leader: int, rival: int) -> int:
     variances = model.book.variances
-    if variances[leader] > variances[rival] * (1.0 + pull.slack):
+    if variances[leader] > variances[rival] * (1.0 + PULL):
         return leader
     return rival

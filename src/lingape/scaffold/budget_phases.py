@@ -19,7 +19,7 @@ from ..bounds import Bound, Mixture
 from ..designs import g_optimal, rounded, trimmed
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from ..ties import LEADER, first_max
+from ..ties import LEADER, PULL, first_max
 from .budget import BudgetExplorer
 
 # Proportions this close to optimal are good enough: they become whole pulls anyway.
@@ -100,7 +100,7 @@ class PhasedBudgetExplorer(BudgetExplorer):
         """Return the arm that is furthest behind the phase's plan."""
         used = np.flatnonzero(self.plan)
         done = (estimate.counts[used] - self.before[used]) / self.plan[used]
-        return int(used[done.argmin()])
+        return int(used[first_max(-done, PULL * float(done.min()))])
 
     def _update(self, arm: int, reward: float) -> None:
         self.estimate.update(arm, reward)

@@ -47,7 +47,6 @@ class Conversation(Savable):
     # Whether it copes with arms that cannot be pulled, or be the answer.
     transductive: ClassVar[bool] = False
     m = 1  # how many arms are to be found
-    _contest: Contest | None = None  # until there is an estimate to compare arms with
 
     def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
         if not isinstance(problem, Problem):
@@ -57,7 +56,8 @@ class Conversation(Savable):
             )
         if isinstance(bound, type) or not hasattr(bound, "widths"):
             raise InvalidArgument(
-                f"bound must be a bound such as Mixture(); got {bound!r}. Mind the parentheses."
+                f"bound must be a bound such as Mixture(); got {bound!r}. Pass an instance, not "
+                "the class."
             )
         if lacking := [name for name in ("assumptions", "caveat") if not hasattr(bound, name)]:
             raise InvalidArgument(
@@ -72,6 +72,7 @@ class Conversation(Savable):
         self.problem, self.bound = problem, bound
         self.estimate = bound.estimate(problem, ridge)
         self.estimate.pullable = None if problem.pullable is None else problem.can_pull
+        self._contest: Contest | None = None  # until there is an estimate to compare arms with
         self._verdict: Certificate | None = None  # the certificate that ended exploration
 
     @abstractmethod
@@ -83,7 +84,7 @@ class Conversation(Savable):
 
     @abstractmethod
     def _update(self, arm: int, reward: float) -> None:
-        """Learn that pulling `arm` paid `reward`, both being fine."""
+        """Learn that pulling `arm` paid `reward`; both have been checked."""
 
     def _allow(self, arm: int) -> None:
         """Raise if `arm` may not be told; by default all may."""
@@ -155,6 +156,7 @@ class Conversation(Savable):
                 self._allow(index)
                 self._update(index, value)
         except LingapeError:
+            self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
@@ -167,7 +169,7 @@ class Conversation(Savable):
         return self._looks_best() if self._verdict is None else list(self._verdict.arms)
 
     def _looks_best(self) -> list[int]:
-        """Return m answers, best averages first, then those that were not pulled."""
+        """Return the m answers with the best average rewards; those never pulled come last."""
         counts = self.estimate.counts
         averages = np.where(counts > 0, self.estimate.sums / np.maximum(counts, 1), -1e300)
         order = np.argsort(-np.where(self.problem.can_answer, averages, -np.inf), kind="stable")
@@ -341,7 +343,7 @@ class ContestExplorer(Conversation):
 
     def _restore(self, kept: dict[str, Any]) -> None:
         opening, contests, pull, stopping = self.parts
-        stopping.restore(kept["stopping"], self.problem)
+        stopping.restore(kept["stopping"])
         if isinstance(pull, Learner):
             for name, array in pull.memory._asdict().items():
                 values = np.array(kept["memory"][name], dtype=array.dtype).reshape(array.shape)
@@ -352,7 +354,7 @@ class ContestExplorer(Conversation):
             self._contest = contests.closest(self.estimate, stopping.unasked)
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run (lanes.ContestLane) was paid, as if it had been told."""
+        """Take over what a compiled run was paid (lanes/compiled.py), as if it had been told."""
         _, contests, pull, stopping = self.parts
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(pull, stopping)
@@ -387,7 +389,8 @@ def checked_pull(pull: Any) -> PullRule:
     """Return the pull rule, or raise."""
     if isinstance(pull, type) or not callable(pull):
         raise InvalidArgument(
-            f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Mind the parentheses."
+            f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Pass an instance, not "
+            "the class."
         )
     return pull  # type: ignore[no-any-return]
 

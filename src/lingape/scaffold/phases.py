@@ -1,10 +1,10 @@
-"""Explorers that work in phases: fix some pulls, make them, discard arms, forget.
+"""Explorers that work in phases: plan pulls, make them, discard arms, and forget all rewards.
 
 What is pulled within a phase does not depend on its rewards, so that bounds for pulls fixed in
 advance apply; between phases all rewards are forgotten, for the same reason. A reward counts in
-the phase in which it is told, even if its arm was asked for in an earlier one. Of rewards that the
-phase has no use for only the number is kept, so which are told first matters: it must not depend
-on what they are.
+the phase in which it is told, even if its arm was asked for in an earlier one. Rewards that the
+phase does not need are counted but not used, so the order in which rewards are told must not
+depend on their values.
 """
 
 import math
@@ -48,7 +48,7 @@ class PhasedExplorer(Conversation):
     def _phase_problem(self) -> Problem:
         """Return the problem with the share of δ that the phase has."""
 
-    def _judges(self) -> IntArray:
+    def _candidates(self) -> IntArray:
         """Return the arms that are compared at the end of a phase."""
         return np.array(self.history[-1], dtype=np.int64)
 
@@ -77,7 +77,7 @@ class PhasedExplorer(Conversation):
         return self.plan.pick(estimate)
 
     def _update(self, arm: int, reward: float) -> None:
-        # What this phase has no use for is counted and forgotten.
+        # What this phase does not need is counted, and not used.
         if self.done or self.plan.allows(self.estimate, arm):
             self.estimate.update(arm, reward)
         self.told[arm] += 1
@@ -94,15 +94,15 @@ class PhasedExplorer(Conversation):
     def end_phase(self) -> None:
         """Discard the arms that another one beats, and stop or start the next phase."""
         means, twins = self._means(), self.problem.twins
-        judges = self._judges()
-        self._favourite = int(judges[means[judges].argmax()])
+        candidates = self._candidates()
+        self._favourite = int(candidates[means[candidates].argmax()])
         beaten = np.zeros(len(means), dtype=bool)
         problem = self._phase_problem()
-        for k in judges:
+        for k in candidates:
             widths = self.bound.widths(problem, self.estimate, int(k))
             beaten |= (means[k] - means >= widths) & (twins != twins[k])
-        survivors = judges[~beaten[judges]]  # with the favourite among them
-        margin = self._margin(problem, judges)
+        survivors = candidates[~beaten[candidates]]  # with the favourite among them
+        margin = self._margin(problem, candidates)
         if len(np.unique(twins[survivors])) == 1:
             self._favourite, margin = int(survivors[0]), min(margin, 0.0)
         if margin <= self.problem.epsilon:
@@ -110,11 +110,11 @@ class PhasedExplorer(Conversation):
         else:
             self._go_on(survivors, margin)
 
-    def _margin(self, problem: Problem, judges: IntArray) -> float:
+    def _margin(self, problem: Problem, candidates: IntArray) -> float:
         """Return B for the favourite, against the arms that may still be best."""
         means, twins, leader = self._means(), self.problem.twins, self._favourite
         upper = means - means[leader] + self.bound.widths(problem, self.estimate, leader)
-        rivals = judges[twins[judges] != twins[leader]]
+        rivals = candidates[twins[candidates] != twins[leader]]
         return float(upper[rivals].max()) if len(rivals) else 0.0
 
     def _kept(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ VERSION = 2
 
 
 class Savable(ABC):
-    """What `state` and `from_state` need of an explorer."""
+    """Adds `state` and `from_state` to explorers."""
 
     # What the constructor takes beside the problem and the bound, by name, as plain data.
     settings: ClassVar[tuple[str, ...]] = ()
@@ -51,7 +51,7 @@ class Savable(ABC):
     def _restore(self, kept: dict[str, Any]) -> None:
         """Take over what `_kept` returned, after the estimate's data.
 
-        May raise KeyError, TypeError or ValueError if they are damaged.
+        May raise KeyError, TypeError or ValueError if the data are damaged.
         """
 
     def state(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Savable(ABC):
             if progress.get(part) != mine[part]:
                 raise InvalidState(
                     f"The saved {part} is {progress.get(part)!r}, and this explorer's "
-                    f"{mine[part]!r}. Resume it by from_state."
+                    f"{mine[part]!r}. Use from_state instead."
                 )
         explorer = copy.deepcopy(self)
         explorer._take_over(progress)

@@ -4,15 +4,14 @@ from typing import Any, Protocol
 
 from ..contests.base import Contest, Contests, Unasked
 from ..least_squares import LeastSquares
-from ..problem import Problem
 
 
 class StoppingRule(Protocol):
-    """Decides when the question is answered. Only `judge` changes what it keeps."""
+    """Decides when the question is answered. Only `judge` and `restore` change what it keeps."""
 
     @property
     def unasked(self) -> Unasked:
-        """For some leaders, the rivals that need not be asked about any more."""
+        """For some leaders, the rivals that no longer need to be compared with them."""
         ...
 
     def judge(
@@ -25,6 +24,6 @@ class StoppingRule(Protocol):
         """Return what it keeps, as JSON-able data."""
         ...
 
-    def restore(self, kept: Any, problem: Problem) -> None:
+    def restore(self, kept: Any) -> None:
         """Take over what `kept` returned; ValueError, TypeError or KeyError if it is damaged."""
         ...

@@ -55,9 +55,9 @@ class Eliminating:
             for rival, margin in rivals.items()
         ]
 
-    def restore(self, kept: Any, problem: Problem) -> None:
+    def restore(self, kept: Any) -> None:
         for leader, rival, margin in kept:
-            pair = problem.check_arm(leader), problem.check_arm(rival)
+            pair = self.problem.check_arm(leader), self.problem.check_arm(rival)
             self.dropped.setdefault(pair[0], {})[pair[1]] = float(margin)
 
     def kernel(self, stage: Stage) -> "EliminatingKernel":

@@ -21,6 +21,7 @@ class Margin:
 
     problem: Problem
     unasked: ClassVar[Unasked] = {}
+    skips: ClassVar[bool] = True  # a test that cannot succeed may be left out
 
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
@@ -51,7 +52,7 @@ class Margin:
     def kept(self) -> Any:
         return []
 
-    def restore(self, kept: Any, problem: Problem) -> None:
+    def restore(self, kept: Any) -> None:
         if kept != []:
             raise ValueError("nothing should have been dropped")
 

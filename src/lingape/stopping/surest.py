@@ -41,12 +41,12 @@ class Surest:
     def kept(self) -> Any:
         return None if self.moment is None else self.moment._asdict()
 
-    def restore(self, kept: Any, problem: Problem) -> None:
+    def restore(self, kept: Any) -> None:
         if kept is not None:
             margin = float(kept["margin"])
             if not math.isfinite(margin):
                 raise ValueError(f"the least margin must be finite; got {margin}")
-            self.moment = Moment(problem.check_arm(kept["arm"]), margin)
+            self.moment = Moment(self.problem.check_arm(kept["arm"]), margin)
 
     def kernel(self, stage: Stage) -> "SurestKernel":
         arm, margin = self.moment or Moment(0, math.inf)

@@ -22,6 +22,7 @@ from ..checks import checked_whole
 from ..environments import ENVIRONMENTS, Environment, Instance
 from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
+from ..kernels.parts import has_kernel
 from ..lanes import compiled_lane
 from ..problem import Problem
 from ..provenance import provenance
@@ -153,12 +154,12 @@ class Study:
         """
         for explorer, instance in {task[0]: task[1] for task in reversed(tasks)}.items():
             where = self.instances[instance]
-            kernel = getattr(self.environment(where), "kernel", None)
+            world: Any = self.environment(where)
             # Whatever is wrong with an explorer is for its run to say.
             with suppress(Exception):
                 made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
-                if kernel is not None and (lane := compiled_lane(made)) is not None:
-                    lane.prepare(kernel())
+                if has_kernel(world) and (lane := compiled_lane(made)) is not None:
+                    lane.prepare(world.kernel())
 
     def read(self, path: str | Path) -> "Results":
         """Return the rows that are in a file so far."""
