@@ -182,14 +182,14 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
         ) from reason
     if getattr(explorer, "done", True):
         return None
-    if not _is_driven(explorer):
+    lane: CompiledLane | None = None
+    if _is_driven(explorer):
+        if isinstance(explorer, ContestExplorer):
+            return ContestLane.of(explorer)
+        lane = PhaseLane.of(explorer)
+    if lane is None:
         _say_once(type(explorer).__name__)
-        return None
-    if isinstance(explorer, PhasedExplorer | PhasedBudgetExplorer):
-        return PhaseLane.of(explorer)
-    if isinstance(explorer, ContestExplorer):
-        return ContestLane.of(explorer)
-    return None
+    return lane
 
 
 class Kernels(NamedTuple):
@@ -332,6 +332,8 @@ class ContestLane:
 
 def _is_driven(explorer: Any) -> bool:
     """Whether an explorer behaves as the class does that takes over compiled runs (`adopt`)."""
+    if not isinstance(explorer, ContestExplorer | PhasedExplorer | PhasedBudgetExplorer):
+        return False
     for kind in type(explorer).__mro__:
         if "adopt" in vars(kind):
             return True
