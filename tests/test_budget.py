@@ -30,6 +30,7 @@ from lingape import (
 )
 from lingape.complexity import complexity
 from lingape.errors import ExplorationOver, InvalidArgument, InvalidBound
+from lingape.lanes.phases import NoRewards, fill
 from lingape.scaffold.budget_phases import apportioned, ranked
 from lingape.specs import Recipe
 from lingape.testing import Tape, errors_allowed
@@ -435,3 +436,13 @@ def test_phases_resume_with_the_same_answer(kind):
         again = kind.from_state(json.loads(json.dumps(explorer.state())))
         assert again.recommend() == explorer.recommend()
         assert again.certificate() == explorer.certificate()
+
+
+def test_near_ties_within_a_phase_are_broken_alike_in_both_lanes():
+    pytest.importorskip("numba")
+    explorer = SequentialHalving(Problem(np.eye(2)), budget=200_000)
+    explorer.plan = np.array([100_000, 99_999])
+    explorer.estimate.counts[:] = counts = np.array([99_999, 99_998])
+    arm, within, rng = explorer.ask(), counts.copy(), np.random.default_rng(0)
+    fill(within, np.zeros(2), explorer.plan, NoRewards(), rng, 1)
+    assert (within - counts).tolist() == [int(arm == 0), int(arm == 1)]

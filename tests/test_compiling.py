@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -249,6 +250,31 @@ def test_sources_are_all_that_compiled_code_is_made_from():
     for name in ("ties.py", "least_squares.py", "bounds/mixture.py"):
         assert root / name in found
     assert not any("cli" in file.parts or "live" in file.parts for file in found)
+
+
+def test_sources_are_found_wherever_the_package_is(tmp_path):
+    package = tmp_path / "scaffold" / "lingape"
+    leave_out = shutil.ignore_patterns("__pycache__", "dashboard")
+    shutil.copytree(Path(compiling.__file__).parents[1], package, ignore=leave_out)
+    code = "from lingape.kernels.compiling import sources; print(len(sources()))"
+    environment = os.environ | {"PYTHONPATH": str(package.parent)}
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert int(found.stdout) == len(compiling.sources())
+
+
+def test_nothing_is_compiled_while_functions_are_declared(monkeypatch):
+    """Else a thread could compile a function that calls one which is not declared yet."""
+    locked = []
+
+    def overload(function, **settings):
+        locked.append(compiling.global_compiler_lock.is_locked())
+        return lambda chosen: None
+
+    monkeypatch.setattr(compiling, "overload", overload)
+    monkeypatch.setattr(compiling, "WAITING", [(len, len, False)] * 3)
+    compiling._declare_waiting()
+    assert locked == [True, True, True] and compiling.WAITING == []
 
 
 ANNOUNCED = """

@@ -14,6 +14,11 @@ from .kernels.parts import choose, compiled, glide, inlined, pay
 from .least_squares import LeastSquares
 from .ties import PULL, first_max
 
+# Pulls that must be expected to go untested before it pays to rebuild all caches after them.
+WORTHWHILE = 64
+# A pull may be told this many turns early: workers side by side finish in any order.
+AHEAD = 100
+
 
 class Plan(Protocol):
     """An opening and a pull rule in one: see scaffold/conversation.py and pulls/base.py."""
@@ -33,12 +38,6 @@ class Plan(Protocol):
     def allows(self, estimate: LeastSquares, arm: int) -> bool:
         """Whether the plan has `arm` pulled soon, so that it may be told ahead of its turn."""
         ...
-
-
-# Pulls that must be expected to go untested before it pays to rebuild all caches after them.
-WORTHWHILE = 64
-# A pull may be told this many turns early: workers side by side finish in any order.
-AHEAD = 100
 
 
 class _Planned:
@@ -147,7 +146,7 @@ class ProportionsKernel(NamedTuple):
     shares: FloatArray  # (K,)
     turns: FloatArray  # (K,) work
     epsilon: float
-    glides: bool  # whether widths shrink no faster than their lengths do
+    glides: bool  # whether to skip tests that cannot succeed
     moves: float  # 1, or 0 if arms are compared by means that are known
 
 

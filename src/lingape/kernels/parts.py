@@ -16,6 +16,9 @@ What a part with a kernel has:
     help(...)        what NEEDS_HELP asks for: returns the kernel to continue with (pulls/base.py)
     adopt(kernel)    takes over what the kernel has kept, for stopping rules that keep something
     memory           the same for pull rules: a NamedTuple of arrays that the kernel has a copy of
+    sample           for stopping rules: whether pull rules heed what the kernel has `dropped`
+    skips            for stopping rules: whether tests that cannot succeed may be left out
+    truth            for contests: the means by which arms are compared, if they are known
 """
 
 import functools

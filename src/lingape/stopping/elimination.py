@@ -9,7 +9,7 @@ from ..arrays import FloatArray, IntArray
 from ..bounds.mixture import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.book import Stage
-from ..kernels.parts import GO_ON, STOP, compiled, decide, narrow, nearly
+from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -85,17 +85,6 @@ class EliminatingKernel(NamedTuple):
 
 @narrow.of(EliminatingKernel)
 def _(
-    stopping: EliminatingKernel,
-    means: FloatArray,
-    scores: FloatArray,
-    twins: IntArray,
-    leader: int,
-) -> float:
-    return _drop(stopping, means, scores, twins, leader)
-
-
-@compiled
-def _drop(
     stopping: EliminatingKernel,
     means: FloatArray,
     scores: FloatArray,
