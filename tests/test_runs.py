@@ -28,6 +28,7 @@ from lingape import (
     sphere,
 )
 from lingape.errors import IllConditioned, InvalidArgument, InvalidEnvironment, MissingExtra
+from lingape.kernels.book import REBUILD_AT
 from lingape.lanes import compiled_lane
 from lingape.paper import settings
 from lingape.pulls import greedy
@@ -334,14 +335,17 @@ def test_too_many_arms_for_a_kernel_are_named(caplog, monkeypatch):
     assert "No compiled code for Game with more than 500 arms" in caplog.text
 
 
-def test_a_singular_matrix_is_noticed_in_the_compiled_lane():
+def test_a_matrix_that_becomes_singular_is_noticed_in_the_compiled_lane():
     pytest.importorskip("numba")
     explorer = LinGapE(Problem([[1, 1], [1, 1.0001], [1, -1]]))
     explorer.tell_many([0, 1, 2], [0.0, 0.0, 0.0])
-    lane, world = compiled_lane(explorer), Gaussian(explorer.problem.arms, [1.0, 0.0])
+    lane, rng = compiled_lane(explorer), np.random.default_rng(0)
+    world = Gaussian(explorer.problem.arms, [1.0, 0.0]).kernel()
+    lane.advance(world, rng, 10)  # there is a factor from before
     lane.counts[:] = [10**14, 1, 0]  # which the plain lane would refuse to be told
+    lane._book.clock[REBUILD_AT] = 0
     with pytest.raises(IllConditioned):
-        lane.advance(world.kernel(), np.random.default_rng(0), 10**15)
+        lane.advance(world, rng, 20)
 
 
 def test_a_numba_that_does_not_work_is_mentioned(caplog, monkeypatch):
