@@ -40,18 +40,21 @@ class TestFixedDesign:
             assert certificate.arm == 0  # although arm 1 is better
             assert not certificate.proven
             assert "NO GUARANTEE" in str(certificate) and "bias" in str(certificate)
-            assert run(XYStatic(problem, bound=FixedDesign(constants)), world).certificate.proven
+            plain = XYStatic(problem, bound=FixedDesign(constants, comparisons="K^2"))
+            assert run(plain, world).certificate.proven
 
     @pytest.mark.parametrize(
         ("constants", "comparisons", "proven"),
         [
             ("corrected", "K^2", True),
             ("corrected", "K", True),
-            ("corrected", 5, True),  # K - 1 one-sided comparisons with the best arm
+            ("corrected", "K-1", True),  # one side of each gap to the best arm
+            ("corrected", 5, True),
             ("corrected", 4, False),
             ("halved", "K^2", True),
             ("halved", 14, True),
             ("halved", 13, False),  # the inverted constant costs (π²/6)²
+            ("halved", "K-1", False),
             ("halved", "K", False),
             ("printed", 1, True),  # its factor 2 pays for more than it promises
         ],

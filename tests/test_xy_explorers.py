@@ -24,6 +24,7 @@ from lingape.errors import InvalidArgument, InvalidArm, InvalidBound, InvalidSta
 from lingape.lanes.phases import NoRewards, follow
 from lingape.least_squares import LeastSquares
 from lingape.paper import TABLE_1, synthetic_problem
+from lingape.paper.settings import PRINTED
 from lingape.plans import Proportions
 from lingape.testing import Tape, pulls_of
 
@@ -61,7 +62,7 @@ def test_oracle_without_the_needless_factor(constants, pulls):
 def test_static_spends_equally_and_the_twins_share():
     """Table 1: arms 2 to 5 equally often, arms 1 and 6, almost the same, half as often each."""
     instance = soare(5, 0.01)
-    explorer = XYStatic(synthetic_problem(instance), bound=FixedDesign("printed"))
+    explorer = XYStatic(synthetic_problem(instance), bound=PRINTED)
     result = run(explorer, instance.gaussian(), max_pulls=100_000)
     share = result.counts / result.pulls
     assert share[1:5] == pytest.approx([0.2] * 4, rel=0.02)
@@ -74,7 +75,7 @@ def test_static_on_the_papers_instance():
     instance = soare(5, 0.01)
     pulls = []
     for seed in range(60):
-        explorer = XYStatic(synthetic_problem(instance), bound=FixedDesign("printed"))
+        explorer = XYStatic(synthetic_problem(instance), bound=PRINTED)
         result = run(explorer, instance.gaussian(), seed=seed, max_pulls=60_000_000)
         assert result.correct
         assert result.counts[1:5] / result.pulls == pytest.approx([0.2] * 4, rel=0.02)
@@ -88,17 +89,17 @@ def test_adaptive_finds_the_two_arms_and_forgets():
     """Section 7.1: {1, d+1} in early phases, then all arms again; no better than XY-static."""
     instance = soare(5, 0.05)
     problem = synthetic_problem(instance)
-    explorer = XYAdaptive(problem, bound=FixedDesign("printed"), monotone=False)
+    explorer = XYAdaptive(problem, bound=PRINTED, monotone=False)
     result = run(explorer, instance.gaussian(), seed=0, max_pulls=50_000_000)
     assert result.correct
     assert [0, 5] in explorer.history
     after = explorer.history.index([0, 5]) + 1
     assert explorer.history[after] == list(range(6))
     static = run(
-        XYStatic(problem, bound=FixedDesign("printed")), instance.gaussian(), max_pulls=50_000_000
+        XYStatic(problem, bound=PRINTED), instance.gaussian(), max_pulls=50_000_000
     )
     assert result.pulls >= static.pulls
-    kept = XYAdaptive(problem, bound=FixedDesign("printed"))
+    kept = XYAdaptive(problem, bound=PRINTED)
     assert run(kept, instance.gaussian(), seed=0).pulls < static.pulls
 
 

@@ -10,7 +10,7 @@ from ..errors import InvalidBound
 from ..least_squares import LeastSquares
 from ..problem import LARGEST, Problem, as_float
 
-Comparisons: TypeAlias = int | Literal["K", "K^2"]
+Comparisons: TypeAlias = int | Literal["K-1", "K", "K^2"]
 
 
 class Bound(Protocol):
@@ -31,7 +31,9 @@ class Bound(Protocol):
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         """Return the half-width of the interval on each arm's gap to `leader`.
 
-        With probability at least 1 - δ, all of them hold at all times.
+        With probability at least 1 - δ, at all times: for an `adaptive` bound, all of them hold;
+        for others, no arm looks better than the best one (a fixed one, if several are) by this
+        width more than it is, which is all that finding one arm takes (docs/bounds.md).
         """
         ...
 
@@ -63,15 +65,17 @@ class NormWidths:
 
 
 def checked_comparisons(comparisons: Comparisons, bound: str) -> None:
-    """Raise unless `comparisons` is a positive whole number, "K" or "K^2"."""
-    if comparisons in ("K", "K^2"):
+    """Raise unless `comparisons` is a positive whole number, "K-1", "K" or "K^2"."""
+    if comparisons in ("K-1", "K", "K^2"):
         return
-    name, advice = f"comparisons of {bound}", 'It may also be "K" or "K^2".'
+    name, advice = f"comparisons of {bound}", 'It may also be "K-1", "K" or "K^2".'
     checked_whole(name, comparisons, least=1, advice=advice, error=InvalidBound)
 
 
 def comparison_count(comparisons: Comparisons, problem: Problem) -> int:
     """Return by how much δ is divided."""
+    if comparisons == "K-1":
+        return len(problem) - 1
     if comparisons == "K":
         return len(problem)
     if comparisons == "K^2":

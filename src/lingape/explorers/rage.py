@@ -11,8 +11,9 @@ Where this departs from the publication:
 - Accuracies are in units of R, the noise scale; the paper has R = 1. So no change of units changes
   a pull.
 - Phase t gets δ/(t(t+1)), which sums to δ; the published δ/t² sums to 1.64 δ.
-- Every pair of items gets two sides of an interval, which is |Z|(|Z|-1) in all; the authors' code
-  pays for 2|Z|².
+- δ is shared among |Z| - 1 comparisons, one side of the gap between the best item and each other
+  one: if these hold, the best item is never out, and nothing else is claimed (docs/bounds.md). The
+  paper pays for |Z|² comparisons, the authors' code for 2|Z|².
 - Differences that do not span the space are joined by others too faint to matter, so that there is
   always an estimate; the authors take a pseudo-inverse.
 - With ε > 0 it also stops when no item left can be more than ε better than the best-looking one.
@@ -41,7 +42,7 @@ ROUNDING = 0.1  # by how much rounding to whole pulls may lengthen a squared dif
 
 @dataclass(frozen=True)
 class PhaseEnd:
-    """Widths R‖y‖√(2 log(|Z|(|Z|-1)/δ)) for the gaps of all items, at one time fixed in advance.
+    """Widths R‖y‖√(2 log((|Z|-1)/δ)) for gaps to the best item, at one time fixed in advance.
 
     For pulls fixed in advance the estimated gap is sub-Gaussian with scale R‖y‖.
     """
@@ -56,7 +57,7 @@ class PhaseEnd:
     def nats(self, problem: Problem) -> float:
         """Return the logarithm in the width."""
         items = int(problem.can_answer.sum())
-        return math.log(items * (items - 1) / problem.delta)
+        return math.log((items - 1) / problem.delta)
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
         squares = estimate.contrasts(leader).variance
@@ -86,7 +87,7 @@ class RAGE(QuotaExplorer):
     ...     arm = explorer.ask()
     ...     explorer.tell(arm, reward=[1.0, 0.5][arm])
     >>> explorer.certificate().name, explorer.lengths
-    ('item 0', [155])
+    ('item 0', [130])
     """
 
     transductive: ClassVar[bool] = True
