@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,8 +11,10 @@ import pytest
 import naive
 from lingape import (
     FixedDesign,
+    Gaussian,
     JedraProutiere,
     LinGapE,
+    LinGapEBudget,
     Mixture,
     Problem,
     SelfNormalized,
@@ -136,7 +140,7 @@ def test_worst_case_is_never_shorter_than_what_it_bounds(d):
 
 
 def test_a_fixed_design_rarely_takes_the_best_arm_for_worse():
-    """Each of K - 1 arms that are as good as the best gets its share of δ, at all times at once."""
+    """Each of K - 1 arms as good as the best gets its share of δ, at all times at once."""
     count, rounds, runs = 3, 200, 1_000
     problem, bound = Problem(np.eye(count), delta=0.1), FixedDesign()
     estimate, rng = bound.estimate(problem), np.random.default_rng(3)
@@ -192,10 +196,19 @@ def test_refinement_is_all_or_nothing():
 
 
 @pytest.mark.parametrize(
-    ("extra", "settings"), [((), {}), ([[2.0, 0.0]], {"m": 2}), ([[2.0, 0.0]], {"answers": 3})]
+    ("extra", "settings"),
+    [
+        ((), {}),
+        ([[2.0, 0.0]], {"m": 2}),
+        ([[2.0, 0.0]], {"answers": 3}),
+        ([[2.0, 0.0]], {"answers": 3, "elimination": "stop"}),
+        ([[1.0, 0.0]], {}),
+        ([[1.0, 0.0]], {"elimination": "sample"}),
+    ],
 )
 def test_refinement_stops_earlier_whatever_the_question(extra, settings):
-    """Also for the m best, where the others of the m lead, and where a non-answer looks best."""
+    """Also for the m best, where the others of the m lead; where a non-answer looks best; and
+    where the leader has a duplicate."""
     instance = soare(2, 0.05)
     arms = np.vstack([instance.arms, *extra])
     settings = dict(settings)
@@ -237,6 +250,80 @@ def test_refinement_is_the_same_in_both_lanes(elimination):
             pulls[bound.refined] = plain.counts.sum()
         earlier += pulls[True] < pulls[False]
     assert earlier
+
+
+@pytest.mark.parametrize("elimination", ["none", "stop", "sample"])
+def test_no_duplicate_keeps_refinement_from_settling(elimination):
+    """Nor does one of the leader, whose gap of 0 settles nothing, in either lane."""
+    arms = soare(2, 0.1).arms[[0, 1, 2, 0, 2, 0]]
+    problem, world = Problem(arms), Gaussian(arms, [2.0, 0.0])
+
+    def pulls(seed, lane, *, refined):
+        bound = Mixture(refined=refined)
+        explorer = LinGapE(problem, bound=bound, elimination=elimination)
+        return run(explorer, world, seed=seed, lane=lane).pulls
+
+    later, sooner = (
+        [pulls(seed, "compiled", refined=refined) for seed in range(20)]
+        for refined in (False, True)
+    )
+    assert all(less <= more for less, more in zip(sooner, later, strict=True))
+    assert sum(sooner) < 0.97 * sum(later)
+    shortest = int(np.argmin(sooner))
+    assert pulls(shortest, "plain", refined=True) == sooner[shortest]
+
+
+def test_rivals_once_beaten_do_not_keep_refinement_from_settling():
+    """Rival 2 looks nearly as good as the leader by now, but was beaten before."""
+    problem = soare(3, 0.05).problem()
+    explorer = LinGapE(problem, bound=Mixture(refined=True), elimination="stop")
+    estimate, (_, contests, _, stopping) = explorer.estimate, explorer.parts
+    counts = np.array([60, 6_500, 30, 5])
+    estimate.load(counts, counts * [2, 0, 1.9, 1.994])
+    closest = contests.closest(estimate, {})
+    assert not stopping.judge(contests, estimate, closest)[1]
+    assert sorted(stopping.dropped[0]) == [1]  # the others are for refinement
+    stopping.dropped[0][2] = -0.1
+    contest, settled = stopping.judge(contests, estimate, closest)
+    assert settled and contest.leader == 0 and -0.1 <= contest.margin <= 0.0
+
+
+@dataclass(frozen=True)
+class Sharper(SelfNormalized):
+    """A bound of somebody else's that has shorter widths at hand, in place of a better proof."""
+
+    near: ClassVar[float] = 0.5
+
+    def settling_widths(self, problem, estimate, leader, rivals, means):
+        widths = self.near * self.widths(problem, estimate, leader)[rivals]
+        settles = (means[rivals] + widths - means[leader] <= problem.epsilon).all()
+        return widths if settles else None
+
+    def kernel(self, stage):
+        return super().kernel(stage)
+
+
+@pytest.mark.parametrize("elimination", ["none", "sample"])
+def test_any_bound_may_refine(elimination):
+    instance = soare(3, 0.5)
+    problem = instance.problem(norm_bound=2.0, noise_scale=0.7)
+    world = instance.gaussian(scale=0.7)
+    pulls = {}
+    for bound, lane in (
+        (SelfNormalized(), "compiled"),
+        (Sharper(), "compiled"),
+        (Sharper(), "plain"),
+    ):
+        explorer = LinGapE(problem, bound=bound, elimination=elimination)
+        pulls[bound, lane] = run(explorer, world, seed=1, lane=lane).pulls
+    budget = pulls[Sharper(), "compiled"]
+    assert budget == pulls[Sharper(), "plain"]
+    assert budget < 0.7 * pulls[SelfNormalized(), "compiled"]
+    bounded = [
+        run(LinGapEBudget(problem, budget=budget, bound=bound), world, seed=1)
+        for bound in (SelfNormalized(), Sharper())
+    ]
+    assert bounded[0].certificate.gap_bound > bounded[1].certificate.gap_bound == 0.0
 
 
 def test_an_oracle_judges_by_the_truth_also_when_it_refines():

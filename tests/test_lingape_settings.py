@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from lingape import (
+    FrankWolfeSampling,
     Gaussian,
     LinGapE,
+    LinGapEBudget,
+    LinGIFA,
+    LinT3C,
     Mixture,
     Problem,
     SelfNormalized,
@@ -19,6 +23,7 @@ from lingape import (
     sphere,
 )
 from lingape.errors import InvalidArgument, InvalidState
+from lingape.scaffold import EachArm, Spanning
 from lingape.testing import errors_allowed
 
 
@@ -80,6 +85,40 @@ class TestSpanning:
             for start in ("each", "spanning")
         )
         assert each >= 1_000 > spanning
+
+
+class TestAuto:
+    @pytest.mark.parametrize(("arms", "same"), [(8, "each"), (9, "spanning"), (60, "spanning")])
+    @pytest.mark.parametrize("build", [LinGapE, LinGIFA, LinT3C, FrankWolfeSampling])
+    def test_spans_where_arms_are_more_than_twice_as_many_as_dimensions(self, build, arms, same):
+        instance = sphere(arms, 4, seed=1)
+        problem, world = instance.problem(epsilon=0.5), instance.gaussian()
+        for lane in ("plain", "auto"):
+            explorers = [build(problem, start=start) for start in ("auto", same)]
+            counts = [
+                run(explorer, world, seed=3, max_pulls=90, lane=lane).counts.tolist()
+                for explorer in explorers
+            ]
+            assert counts[0] == counts[1]
+        state = json.loads(json.dumps(explorers[0].state()))
+        again = build.from_state(state)
+        assert again.start == explorers[0].start == "auto"
+        assert again.done or again.ask() == build.from_state(explorers[1].state()).ask()
+
+    def test_only_arms_that_can_be_pulled_count(self):
+        items = sphere(100, 4, seed=0).arms
+        assert isinstance(
+            LinGapE(Problem.transductive(np.eye(4), items), start="auto").parts.opening, EachArm
+        )
+        assert isinstance(
+            LinGapE(Problem.transductive(items, np.eye(4)), start="auto").parts.opening, Spanning
+        )
+
+    def test_a_budget(self):
+        problem = sphere(50, 10).problem()
+        assert LinGapEBudget(problem, budget=20, start="auto").left == 20
+        with pytest.raises(InvalidArgument, match="at least 10 pulls .*each dimension; got 9"):
+            LinGapEBudget(problem, budget=9, start="auto")
 
 
 class TestElimination:

@@ -95,9 +95,7 @@ def test_adaptive_finds_the_two_arms_and_forgets():
     assert [0, 5] in explorer.history
     after = explorer.history.index([0, 5]) + 1
     assert explorer.history[after] == list(range(6))
-    static = run(
-        XYStatic(problem, bound=PRINTED), instance.gaussian(), max_pulls=50_000_000
-    )
+    static = run(XYStatic(problem, bound=PRINTED), instance.gaussian(), max_pulls=50_000_000)
     assert result.pulls >= static.pulls
     kept = XYAdaptive(problem, bound=PRINTED)
     assert run(kept, instance.gaussian(), seed=0).pulls < static.pulls

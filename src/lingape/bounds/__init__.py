@@ -1,6 +1,6 @@
 """How wrong can the estimate be? One bound per file; to add one, add its line to BOUNDS."""
 
-from .base import Bound, Comparisons
+from .base import Bound, Comparisons, Refining
 from .fixed_design import FixedDesign
 from .jedra_proutiere import JedraProutiere
 from .mixture import Mixture
@@ -26,6 +26,7 @@ __all__ = [
     "FixedDesign",
     "JedraProutiere",
     "Mixture",
+    "Refining",
     "SelfNormalized",
     "Stylised",
     "Unstructured",

@@ -1,10 +1,10 @@
 """What every bound has, and small parts that several share."""
 
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..checks import checked_whole
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
@@ -47,6 +47,56 @@ class Bound(Protocol):
         ridge: λ of the estimate.
         """
         ...
+
+
+@runtime_checkable
+class Refining(Protocol):
+    """A bound that also has shorter widths, too slow for every pull: for when the end is near."""
+
+    @property
+    def near(self) -> float:
+        """How short they are at best, as a share of `widths`: when to try; 0 for never."""
+        ...
+
+    def settling_widths(
+        self,
+        problem: Problem,
+        estimate: LeastSquares,
+        leader: int,
+        rivals: IntArray,
+        means: FloatArray,
+    ) -> FloatArray | None:
+        """Return refined widths of the leader's gaps to `rivals` if these settle every contest.
+
+        All or nothing, so that refinement decides when to stop and never what to pull. For fresh
+        caches; None as well if `near` is 0.
+
+        means: by which all arms are judged.
+        """
+        ...
+
+
+def near(bound: object) -> float:
+    """Return how short refined widths may be, as a share, or 0 if the bound has none."""
+    return bound.near if isinstance(bound, Refining) else 0.0
+
+
+def refine(
+    bound: object,
+    problem: Problem,
+    estimate: LeastSquares,
+    leader: int,
+    means: FloatArray,
+    margins: FloatArray,
+) -> bool:
+    """Shorten the margins of all rivals (those above -∞) if that settles it, or none."""
+    if not isinstance(bound, Refining) or not bound.near or not estimate.fresh:
+        return False
+    rivals = np.flatnonzero(margins > -np.inf)
+    widths = bound.settling_widths(problem, estimate, leader, rivals, means)
+    if widths is not None:
+        margins[rivals] = means[rivals] + widths - means[leader]
+    return widths is not None
 
 
 class NormWidths:

@@ -104,6 +104,10 @@ class Mixture:
         widths: FloatArray = np.sqrt(squares, out=squares)
         return widths
 
+    @property
+    def near(self) -> float:
+        return NEAR if self.refined else 0.0
+
     def settling_widths(
         self,
         problem: Problem,
@@ -112,13 +116,6 @@ class Mixture:
         rivals: IntArray,
         means: FloatArray,
     ) -> FloatArray | None:
-        """Return refined widths of the leader's gaps to `rivals` if these settle every contest.
-
-        All or nothing, so that refinement decides when to stop and never what to pull. For fresh
-        caches; None as well unless `refined`.
-
-        means: by which all arms are judged.
-        """
         if not self.refined:
             return None
         gaps = means[rivals] - means[leader]
@@ -194,29 +191,6 @@ def _contenders(nats: FloatArray, grid: FloatArray, estimate: LeastSquares) -> r
     first = int((nats * (smallest + grid)).argmin())
     last = int((nats * (largest + grid)).argmin())
     return range(first, last + 1)
-
-
-def near(bound: object) -> float:
-    """Return by how much refined widths may be shorter, or 0 if the bound has none."""
-    return NEAR if isinstance(bound, Mixture) and bound.refined else 0.0
-
-
-def refine(
-    bound: object,
-    problem: Problem,
-    estimate: LeastSquares,
-    leader: int,
-    means: FloatArray,
-    margins: FloatArray,
-) -> bool:
-    """Shorten the margins of all rivals (those above -∞) if that settles it, or none."""
-    if not isinstance(bound, Mixture) or not bound.refined or not estimate.fresh:
-        return False
-    rivals = np.flatnonzero(margins > -np.inf)
-    widths = bound.settling_widths(problem, estimate, leader, rivals, means)
-    if widths is not None:
-        margins[rivals] = means[rivals] + widths - means[leader]
-    return widths is not None
 
 
 class MixtureKernel(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..bounds import Bound
+from ..bounds.base import near
 from ..kernels.book import MOST_ROWS, Model, Stage
 from ..kernels.parts import closest, compiled, radius, write_ends
 from ..least_squares import LeastSquares
@@ -70,7 +71,7 @@ class ByPair(Contests):
 
     def kernel(self, stage: Stage) -> "ByPairKernel | None":
         """Return the kernel, for the one best arm and widths that the loop knows."""
-        if self.m > 1 or getattr(self.bound, "refined", False):
+        if self.m > 1 or near(self.bound):
             return None
         return ByPairKernel(stage.book.means, np.zeros(len(self.problem)))
 

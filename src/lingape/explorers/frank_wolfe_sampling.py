@@ -15,7 +15,7 @@ With ε > 0 the gap is what the rival lacks to being better by ε.
 Where this differs from the paper:
 
 - Stopping is the bound's business; the paper's experiments stop by a threshold without a proof.
-- With start="spanning" the even steps are about the arms of the start alone: to pull all others
+- With a spanning start the even steps are about the arms of the start alone: to pull all others
   first would undo it.
 """
 
@@ -43,6 +43,7 @@ from ..pulls.alternatives import (
     sides_of,
 )
 from ..pulls.base import Learner
+from ..scaffold import Spanning, opening_for
 from ..scaffold.sampling import SamplingExplorer
 from ..stopping import StoppingRule
 from ..ties import LEADER, PULL, first_max
@@ -58,7 +59,8 @@ class FrankWolfeSampling(SamplingExplorer):
 
     def _rule(self, stopping: StoppingRule) -> PullRule:
         everywhere = range(len(self.problem))
-        first = self.problem.spanning if self.start == "spanning" else everywhere
+        spans = isinstance(opening_for(self.start, self.problem), Spanning)
+        first = self.problem.spanning if spans else everywhere
         return FrankWolfe(self.problem, stopping, list(first))
 
 

@@ -45,7 +45,8 @@ class LinT3C(SamplingExplorer):
 
     bound: decides when to stop.
     ridge: λ of the estimate, for bounds around a ridge estimate.
-    start: "each" pulls every arm once first; "spanning" only as many as there are dimensions.
+    start: "each" pulls every arm once first; "spanning" only as many as there are dimensions;
+        "auto" whichever costs less.
     elimination: as for LinGapE; draws ignore it, so that "sample" is the same as "stop".
     seed: of the draws.
     """

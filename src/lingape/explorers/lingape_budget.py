@@ -23,7 +23,7 @@ from ..contests import ByGap
 from ..errors import InvalidArgument
 from ..problem import Problem, as_float
 from ..pulls import PullRule, greedy
-from ..scaffold import Parts, Start, checked_pull, opening_for
+from ..scaffold import EachArm, Parts, Start, checked_pull, opening_for
 from ..scaffold.budget import BudgetContestExplorer, checked_exploration
 from ..stopping import Surest
 
@@ -37,7 +37,8 @@ class LinGapEBudget(BudgetContestExplorer):
     exploration: a/R², the square of how many standard deviations of a gap's estimate its interval
         is long; 2 log n unless given.
     ridge: λ of the estimate, for bounds around a ridge estimate.
-    start: "each" pulls every arm once first, "spanning" only as many as there are dimensions.
+    start: "each" pulls every arm once first, "spanning" only as many as there are dimensions,
+        "auto" whichever costs less.
 
     The answer is the leader at the end; but if B(t) ever was ε or less, the leader when it was
     least, for which there is a proof (`error_bound`).
@@ -75,7 +76,8 @@ class LinGapEBudget(BudgetContestExplorer):
 
     def _least(self) -> tuple[int, str]:
         least, why = super()._least()
-        return least, f'{why} (start="spanning" takes fewer)' if self.start == "each" else why
+        each = isinstance(self.parts.opening, EachArm)
+        return least, f'{why} (start="spanning" takes fewer)' if each else why
 
     def _looks_best(self) -> list[int]:
         if self.moment is not None and self.moment.margin <= self.problem.epsilon:

@@ -133,7 +133,8 @@ def intervals(explorer: Explorer) -> "Figure":
 
     The explorer stops when no interval but the leader's own reaches beyond ε. Of many arms, those
     that may still be best are drawn. The intervals of XYOracle with test="true" lie around the
-    true gaps, with which it compares.
+    true gaps, with which it compares. For pulls fixed in advance only upper ends are proven
+    (docs/bounds.md).
     """
     gaps, widths, leader, truth = _gaps(explorer)
     problem = explorer.problem

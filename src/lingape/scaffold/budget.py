@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bounds import Bound, Mixture
+from ..bounds import Bound
+from ..bounds.base import refine
 from ..certificate import Certificate, share
 from ..checks import checked_whole
 from ..errors import (
@@ -114,12 +115,10 @@ class BudgetExplorer(Conversation):
             proof.load(counts, self.estimate.sums)
         except IllConditioned:
             return math.inf
-        rivals = np.flatnonzero(proof.twins != proof.twins[arm])
-        widths = self.bound.widths(self.problem, proof, arm)[rivals]
-        if isinstance(self.bound, Mixture):
-            shorter = self.bound.settling_widths(self.problem, proof, arm, rivals, proof.means)
-            widths = widths if shorter is None else shorter
-        margins = proof.means[rivals] + widths - proof.means[arm]
+        means = proof.means
+        margins = means + self.bound.widths(self.problem, proof, arm) - means[arm]
+        margins[proof.twins == proof.twins[arm]] = -np.inf
+        refine(self.bound, self.problem, proof, arm, means, margins)
         return float(margins.max(initial=0.0))
 
     def _final(self, arm: int, gap_bound: float, pulls: int) -> BudgetCertificate:

@@ -34,8 +34,10 @@ from ..pulls.base import Learner
 from ..stopping import Eliminating, Margin, StoppingRule
 from .saving import Savable
 
-# Pull each arm once, or only as many as there are dimensions.
-Start: TypeAlias = Literal["each", "spanning"]
+# Pull each arm once, or only as many as there are dimensions; "auto": whichever costs less.
+Start: TypeAlias = Literal["each", "spanning", "auto"]
+# With "auto" a spanning set is enough where arms are this many times as many as dimensions.
+MANY = 2
 # How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
 # for stopping and for what to pull.
 Elimination: TypeAlias = Literal["none", "stop", "sample"]
@@ -370,7 +372,9 @@ class ContestExplorer(Conversation):
 def opening_for(start: Any, problem: Problem) -> Opening:
     """Return the opening that a setting `start` names, or raise."""
     if start not in get_args(Start):
-        raise InvalidArgument(f'start must be "each" or "spanning"; got {start!r}.')
+        raise InvalidArgument(f'start must be "each", "spanning" or "auto"; got {start!r}.')
+    if start == "auto":
+        start = "spanning" if problem.can_pull.sum() > MANY * problem.rank else "each"
     return Spanning(problem) if start == "spanning" else EachArm(problem)
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds.mixture import near, refine
+from ..bounds.base import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.book import Stage
 from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly
