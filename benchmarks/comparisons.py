@@ -4,7 +4,7 @@ It prints the table of docs/bounds.md.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from lingape import (
 from lingape.explorers import Explorer
 from lingape.printable import markdown_table
 
+Build: TypeAlias = Callable[[Problem], Explorer]
 DELTA = 0.05
 INSTANCES = (
     soare(5, 0.1),
@@ -45,7 +46,7 @@ def static_by_pairs(problem: Problem) -> Explorer:
     return XYStatic(problem, bound=FixedDesign(comparisons="K^2"))
 
 
-def mean_pulls(build: Callable[[Problem], Explorer], instance: Instance, seeds: int) -> float:
+def mean_pulls(build: Build, instance: Instance, seeds: int) -> float:
     """Return the mean number of samples, of runs that were all right."""
     problem = instance.problem(delta=DELTA)
     results = [run(build(problem), instance.gaussian(), seed=seed) for seed in range(seeds)]
@@ -56,7 +57,7 @@ def mean_pulls(build: Callable[[Problem], Explorer], instance: Instance, seeds: 
 def main() -> None:
     rows: list[dict[str, Any]] = []
     for instance in INSTANCES:
-        pairs = [("RAGE", rage_by_pairs, RAGE, 40)]
+        pairs: list[tuple[str, Build, Build, int]] = [("RAGE", rage_by_pairs, RAGE, 40)]
         if instance.problem().plain:
             pairs.append(("XYStatic", static_by_pairs, XYStatic, 20))
         for name, before, after, seeds in pairs:
