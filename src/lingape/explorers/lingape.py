@@ -36,8 +36,8 @@ class LinGapE(ContestExplorer):
     pull: picks the arm that settles a contest, `greedy` (9) or `Tracking()` (12).
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start: "each" pulls every arm once first, as the paper does; "spanning" only as many arms as
-        there are dimensions, chosen to span them well: for many arms; "auto" does so where arms
-        are more than twice as many as dimensions, and was never seen to cost more.
+        there are dimensions, chosen to span them well: for many arms; "auto" does the second
+        where arms are more than twice as many as dimensions (docs/how-to-choose.md).
     elimination: "stop" counts a rival that the leader has once beaten as beaten, "sample" also
         asks about it no more; both are as safe as neither.
     m: how many of the best arms to find; `top()` returns them.
