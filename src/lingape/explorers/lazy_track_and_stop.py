@@ -56,8 +56,8 @@ class LazyTrackAndStop(SamplingExplorer):
 
     bound: decides when to stop; JedraProutiere() is the paper's.
     ridge: λ of the estimate, for bounds around a ridge estimate.
-    start: "spanning" pulls a spanning set first, as the paper does; "each" every arm; "auto"
-        whichever costs less.
+    start: "spanning" pulls a spanning set first, as the paper does; "each" every arm; "auto" as
+        for LinGapE.
     elimination: as for LinGapE; proportions ignore it, so that "sample" is the same as
         "stop".
     """

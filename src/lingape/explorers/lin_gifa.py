@@ -30,7 +30,7 @@ class LinGIFA(ContestExplorer):
     bound: gives the widths; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "each" pulls every arm once first; "spanning" only as many as there are dimensions;
-        "auto" whichever costs less.
+        "auto" as for LinGapE.
     m: how many of the best arms to find; `top()` returns them. Simulations with m > 1 are plain.
     """
 

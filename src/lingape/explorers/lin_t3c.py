@@ -46,7 +46,7 @@ class LinT3C(SamplingExplorer):
     bound: decides when to stop.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "each" pulls every arm once first; "spanning" only as many as there are dimensions;
-        "auto" whichever costs less.
+        "auto" as for LinGapE.
     elimination: as for LinGapE; draws ignore it, so that "sample" is the same as "stop".
     seed: of the draws.
     """

@@ -38,7 +38,7 @@ class LinGapEBudget(BudgetContestExplorer):
         is long; 2 log n unless given.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "each" pulls every arm once first, "spanning" only as many as there are dimensions,
-        "auto" whichever costs less.
+        "auto" as for LinGapE.
 
     The answer is the leader at the end; but if B(t) ever was ε or less, the leader when it was
     least, for which there is a proof (`error_bound`).

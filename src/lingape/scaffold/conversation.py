@@ -37,7 +37,7 @@ from .saving import Savable
 # Pull each arm once, or only as many as there are dimensions; or the second where arms are many.
 Start: TypeAlias = Literal["each", "spanning", "auto"]
 # "auto" starts from a spanning set where there are more arms for each dimension than this. Such a
-# start took from 94 % fewer samples to 2 % more; with fewer arms there is little to save
+# start took from 94 % fewer samples to 3 % more; with fewer arms there is little to save
 # (docs/how-to-choose.md).
 MANY = 2
 # How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
