@@ -87,7 +87,7 @@ class RAGE(QuotaExplorer):
     ...     arm = explorer.ask()
     ...     explorer.tell(arm, reward=[1.0, 0.5][arm])
     >>> explorer.certificate().name, explorer.lengths
-    ('item 0', [130])
+    ('item 0', [131])
     """
 
     transductive: ClassVar[bool] = True
