@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import FloatArray, IntArray
+from .checks import LARGEST, SMALLEST, as_float
 from .designs import DirectionProgram, Mix, xy
 from .errors import InvalidArgument
-from .problem import LARGEST, SMALLEST, Problem, as_float, checked_theta
+from .problem import Problem, checked_theta
 
 
 class CharacteristicTime(NamedTuple):

@@ -132,7 +132,7 @@ def simulated_rewards(command: Any) -> Any:
 
 def numbers(text: str, option: str) -> list[float]:
     """Return the numbers in a text that are separated by commas."""
-    from ..problem import LARGEST
+    from ..checks import LARGEST
 
     try:
         found = [float(part) for part in text.split(",")]

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..checks import LARGEST
 from ..printable import printable
-from ..problem import LARGEST, Problem
+from ..problem import Problem
 from . import losses
 from .data import Data
 from .replay import Averages, Replay

@@ -55,7 +55,7 @@ class Search:
         self._experiment, self._stop, self._show, self._note = experiment, stop, show, note
         with experiment.current() as replay:
             self.progress, waiting = replay.progress, set(replay.open)
-            self._problem, self._rewards = replay.problem, replay.created.rewards
+            self._problem = replay.problem
         self.left: list[Ticket] = []  # under way when the search was killed
         self.other_command = False  # the last pull in the log was made with another one
         self._read_log(waiting)
@@ -120,8 +120,8 @@ class Search:
                 self.progress = self._experiment.tell(ticket, result)
                 return None
             failure = str(result)
-        except InvalidReward:
-            failure = f"{OUTSIDE}: {result!r}, where rewards have to be {self._rewards}"
+        except InvalidReward as reason:
+            failure = f"{OUTSIDE}: {str(reason).partition('. ')[0]}"
         self.progress = self._experiment.void(ticket, shortened(failure))
         return failure
 

@@ -11,7 +11,6 @@ from .conversation import (
     adaptive_only,
     checked_m,
     checked_pull,
-    checked_reward,
     opening_for,
     stopping_for,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "adaptive_only",
     "checked_m",
     "checked_pull",
-    "checked_reward",
     "opening_for",
     "stopping_for",
 ]

@@ -19,7 +19,8 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Field, PlainValidator, WithJsonSchema, create_model
 
 from ...arrays import FloatArray
-from ...problem import LARGEST, Problem
+from ...checks import LARGEST
+from ...problem import Problem
 from ..client import Client
 from ..data import to_data, types_of
 from ..experiment import MOST
