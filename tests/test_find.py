@@ -258,7 +258,7 @@ def search_for(problem, command, *, max_pulls=None, wait=0.0, note=lambda senten
 def test_names_are_never_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     odd = ["it's; touch pwned", "$(touch pwned)", '"`touch pwned`"', "{features} {arm}", "-n *  x"]
-    problem = Problem(np.eye(5), noise_scale=0.1, names=odd)
+    problem = Problem(np.eye(5), noise=0.1, names=odd)
     command = "printf '%s\\n' {name} >> named; printf %s\\\\n {arm}"
     search_for(problem, command, max_pulls=5)
     assert Path("named").read_text().splitlines() == odd
@@ -597,7 +597,7 @@ def test_second_interrupt_and_termination_kill_the_command(arms, signals, code):
 
 def test_interrupt_while_waiting_to_try_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stop, problem = Stop(), Problem(np.eye(2), noise_scale=0.1)
+    stop, problem = Stop(), Problem(np.eye(2), noise=0.1)
 
     def interrupt(sentence):
         stop.level = 1

@@ -131,7 +131,7 @@ def test_errors_are_counted():
     """A run that settles on an arm worse by more than ε is an error; an unfinished one is not."""
 
     def hasty(problem):
-        return LinGapE(problem.replace(delta=0.999999, noise_scale=0.01))
+        return LinGapE(problem.replace(delta=0.999999, noise=0.01))
 
     (cell,) = Study({"hasty": hasty}, [canonical(4, 0.3)], seeds=30).run(jobs=1).summary()
     assert 0 < cell.errors < 30

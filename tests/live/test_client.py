@@ -29,7 +29,7 @@ from lingape.errors import (
 )
 from lingape.live import RemoteExperiment, Settled, Unreadable, experiments
 
-EASY = Problem([[1, 0], [0, 1]], noise_scale=0.5, names=["red", "blue"])
+EASY = Problem([[1, 0], [0, 1]], noise=0.5, names=["red", "blue"])
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_errors_are_those_of_experiments(client, name):
     with pytest.raises(InvalidArgument, match="No explorer"):
         client.create("new", EASY, explorer="nobody")
     with pytest.raises(InvalidProblem, match="too thin"):
-        client.create("new", Problem([[1, 1], [1, 1 + 1e-13]]))
+        client.create("new", Problem([[1, 1], [1, 1 + 1e-13]], noise=1.0))
     with pytest.raises(NotFound, match="no experiment"):
         client.experiment("nobody").status()
     with pytest.raises(NotFound, match="No ticket"):
@@ -146,7 +146,9 @@ def test_urls(url):
 def test_a_problem_that_is_too_large_is_refused(client, name):
     """Also if the server decides that long before everything is sent."""
     with pytest.raises(InvalidArgument, match="at most 1000000 numbers"):
-        client.create(name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500))))
+        client.create(
+            name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500)), noise=1.0)
+        )
     assert name not in [line.name for line in client.experiments()]
 
 

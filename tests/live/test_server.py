@@ -440,7 +440,7 @@ def test_head_is_get_without_the_body(calls, path):
 def test_head_of_a_stream_ends(url):
     with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
         with lingape.Client(server.url, "all-of-it") as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         place = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         for path in ("/", "/api/experiments/ads/stream", "/api/experiments/ads/export", "/"):
             place.request("HEAD", path, headers=WRITE)  # by the same connection
@@ -564,7 +564,7 @@ def test_one_damaged_log_does_not_hide_the_others(url, calls):
 
 def test_the_shelf_keeps_few_open(url):
     shelf = Shelf(url, most=2)
-    problem = lingape.Problem(PROBLEM["arms"])
+    problem = lingape.Problem(PROBLEM["arms"], noise=1.0)
     for i in range(5):
         shelf.create(f"e{i}", problem, "lingape", 0)
 
@@ -605,7 +605,7 @@ def wait_for(condition, seconds=120):
 
 def test_a_server_streams_and_ends(url):
     with Outpost(url) as server, lingape.Client(server.url) as calls:
-        calls.create("ads", lingape.Problem(PROBLEM["arms"]))
+        calls.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         lines = []
         reader = threading.Thread(target=stream, args=(server.url, lines))
         reader.start()
@@ -668,7 +668,7 @@ def test_streams_share_their_looks(monkeypatch, end):
 def test_streams_end_when_clients_leave(url):
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         place = f"/proc/{server.process.pid}/fd"
         before = len(os.listdir(place))
         gone = []
@@ -690,7 +690,7 @@ def test_a_request_under_way_is_finished(url, number):
     body = b'{"arm": 0, "reward": 1.0}'
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             connection.sendall(
                 b"POST /api/experiments/ads/add HTTP/1.1\r\nHost: localhost\r\n"
@@ -718,7 +718,7 @@ def refuses(port):
 
 def test_several_processes_on_one_port(url):
     with Outpost(url, "--workers", 2) as server, lingape.Client(server.url) as client:
-        experiment = client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        experiment = client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         threads = [
             threading.Thread(
                 target=lambda: [experiment.tell(experiment.ask()[0].id, 1.0) for _ in range(10)]
@@ -751,7 +751,7 @@ def test_other_addresses_need_a_token(url, tmp_path):
     with Outpost(url, *options, environment=environment) as server:
         place = f"http://127.0.0.1:{server.port}"
         with lingape.Client(place, "all-of-it") as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         with lingape.Client(place, "look-only") as client:
             assert client.experiment("ads").status().pulls == 0
             with pytest.raises(InvalidArgument, match="for reading"):

@@ -76,6 +76,9 @@ IN_SHELL = {
     ),
     r" \(or seconds, or a timedelta\)": "",
     r"None for no deadline": "never for no deadline",
+    r"noise=R\b": "--noise-scale R",
+    r"noise=Bounded\(low, high\)": "--bounded LOW HIGH",
+    r"noise=Normal\(\)": "--normal",
     r" /openapi\.json says what fits\.": "",
     r" Or pass different whole numbers from 0\.": "",
 }

@@ -65,9 +65,9 @@ class Experiment(SharedLog, Workplace):
         """Open an experiment, or with `create` begin it.
 
         url: the database, as sqlite:///PATH or postgresql://USER@HOST/DATABASE.
-        create: the problem; rewards that its noise rules out are refused. If there is an experiment
-            of that name already, it has to have the same settings: so a program that is started
-            again continues it.
+        create: the problem; rewards that its noise rules out are refused. If there is an
+            experiment of that name already, it has to have the same settings: so a program that
+            is started again continues it.
         explorer: as text, with settings if needed: "lingape(bound=self_normalized)".
         seed: for explorers that draw at random.
         clock: returns the seconds since 1970. For tests.

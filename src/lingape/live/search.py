@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import Conflict, ExplorationOver, InvalidReward, InvalidState
+from ..noise import Bounded
 from ..printable import printable
 from .command import SLICE, Command, Stop
 from .events import Asked, Voided
@@ -120,8 +121,10 @@ class Search:
                 self.progress = self._experiment.tell(ticket, result)
                 return None
             failure = str(result)
-        except InvalidReward as reason:
-            failure = f"{OUTSIDE}: {str(reason).partition('. ')[0]}"
+        except InvalidReward:
+            noise = self._problem.noise
+            assert isinstance(noise, Bounded)  # the others refuse no finite number
+            failure = f"{OUTSIDE}: {result!r}, where rewards have to be {noise.words}"
         self.progress = self._experiment.void(ticket, shortened(failure))
         return failure
 

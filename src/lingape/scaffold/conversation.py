@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..certificate import Certificate
-from ..checks import LARGEST, as_float, checked_whole
+from ..checks import checked_whole
 from ..contests import Contest, Contests
 from ..errors import (
     ExplorationOver,

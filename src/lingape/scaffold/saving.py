@@ -142,7 +142,9 @@ class Savable(ABC):
             raise InvalidState("The saved state lacks a verdict. Restore an undamaged copy.")
         try:
             self._prepare(state["kept"])
-            self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise.scale or 0.0)
+            self.estimate.restore(
+                state.get("estimate"), noise_scale=self.problem.noise.scale or 0.0
+            )
             self._restore(state["kept"])
         except (KeyError, TypeError, ValueError, OverflowError) as reason:
             if isinstance(reason, InvalidState):
