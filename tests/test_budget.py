@@ -136,7 +136,7 @@ def test_by_arm_explorers_pull_what_their_formulas_say(kind, naive):
 
 def test_bayes_gap_fails_where_the_paper_says_so():
     """Section 1: arms 1 and 2 look alike until arm 3, the worst, is pulled."""
-    instance, settings = outsider(), {"noise_scale": 0.03}
+    instance, settings = outsider(), {"noise": 0.03}
     world = instance.gaussian(scale=0.03)
     bayes = run(BayesGap(instance.problem(**settings), budget=100), world, seed=0)
     assert bayes.counts[2] <= 1
@@ -170,7 +170,7 @@ def test_error_bound_by_hand():
     ids=["2", "4"],
 )
 def test_error_bound_holds(instance, noise_scale, ridge, budget):
-    settings = {"noise_scale": noise_scale, "norm_bound": 1.0}
+    settings = {"noise": noise_scale, "norm_bound": 1.0}
     problem = instance.problem(**settings)
     h = complexity(problem, instance.theta).lingape
     bound = LinGapEBudget.error_bound(problem, h, budget, ridge)

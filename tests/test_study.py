@@ -95,7 +95,7 @@ def test_settings_reach_problem_and_world():
         seed=study.noise(row.instance, 0),
     )
     assert list(row.counts) == list(again.counts)
-    noisy = Study(["lingape"], [canonical(3, 0.5)], problem={"noise_scale": 2.0})
+    noisy = Study(["lingape"], [canonical(3, 0.5)], problem={"noise": 2.0})
     assert noisy.environment(canonical(3, 0.5)).scale == 2.0
 
 

@@ -193,7 +193,7 @@ def test_result_is_about_items():
 
 
 def test_m_items():
-    explorer = LinGapE(posed(noise_scale=0.1), m=2)
+    explorer = LinGapE(posed(noise=0.1), m=2)
     result = run(explorer, world(scale=0.1))
     assert sorted(result.certificate.arms) == [3, 5]
     assert result.correct

@@ -54,7 +54,7 @@ class SubGaussian:
         scale = _real(self.scale)
         if not 0 < scale <= LARGEST:
             raise InvalidProblem(
-                f"The noise scale (R) must be a number above 0 and at most {LARGEST:g}; got "
+                f"noise (R) must be a number above 0 and at most {LARGEST:g}; got "
                 f"{glimpse(self.scale)}. Use the noise's standard deviation, or Normal() if it is "
                 "Gaussian and you do not know that."
             )

@@ -11,12 +11,13 @@ from crew import ARMS, problem, pull
 from tamper import change
 
 import lingape.live.turns as live
-from lingape import EXPLORERS, Experiment, LinGapE, Problem, noise_scale_for
+from lingape import EXPLORERS, Experiment, LinGapE, Problem
 from lingape.errors import (
     Conflict,
     ExplorationOver,
     InvalidArgument,
     InvalidArm,
+    InvalidBound,
     InvalidReward,
     InvalidState,
     NotFound,
@@ -515,14 +516,6 @@ def test_threads_share_an_experiment(ads):
     ads.verify()
 
 
-def test_noise_scales():
-    assert noise_scale_for(bounded=(-1, 3)) == 2.0
-    assert noise_scale_for(binary=True) == 0.5
-    for wrong in ({}, {"bounded": (0, 1), "binary": True}, {"bounded": (1, 0)}, {"bounded": 3}):
-        with pytest.raises(InvalidArgument):
-            noise_scale_for(**wrong)
-
-
 def test_tickets_themselves_can_be_told_and_voided(url):
     with Experiment.open(url, "ads", create=problem()) as experiment:
         first, second = experiment.ask(2)
@@ -598,7 +591,7 @@ def test_after_close_everything_says_so(url, tmp_path):
         ),
         (
             {"create": Problem([[1, 0], [0, 1]], noise=2.0, epsilon=0.1), "seed": 1},
-            r"noise_scale \(1.0 there, 2.0 now\); epsilon \(0.0 there, 0.1 now\); seed \(3",
+            r"noise \(1.0 there, 2.0 now\); epsilon \(0.0 there, 0.1 now\); seed \(3",
         ),
     ],
 )
@@ -655,40 +648,42 @@ def test_who_fell_behind_notices_another_log(url):
 
 
 @pytest.mark.parametrize(
-    ("rewards", "scale", "wrong"), [("binary", 0.5, [0.5, -1, 2]), ((-1, 3), 2.0, [-1.5, 4])]
+    ("noise", "wrong"), [("binary", [0.5, -1, 2]), ((-1, 3), [-1.5, 4, 3.0000001])]
 )
-def test_rewards_outside_what_was_promised_are_refused(url, rewards, scale, wrong):
-    asked = Problem(ARMS, noise=scale)
-    with Experiment.open(url, "ads", create=asked, rewards=rewards) as experiment:
+def test_rewards_outside_what_was_promised_are_refused(url, noise, wrong):
+    asked = Problem(ARMS, noise=noise)
+    with Experiment.open(url, "ads", create=asked) as experiment:
         (ticket,) = experiment.ask()
         for reward in wrong:
             for call in (lambda r: experiment.tell(ticket, r), lambda r: experiment.add(0, r)):
-                with pytest.raises(InvalidReward, match="rewards have to be"):
+                with pytest.raises(
+                    InvalidReward, match="Rewards have to be .* Nothing was recorded"
+                ):
                     call(reward)
         assert len(experiment.events()) == 2
         assert experiment.tell(ticket, 1).pulls == 1
-        assert experiment.events()[0].rewards.noise_scale == scale
-    for other in (None, (0, 0.9)):
-        with pytest.raises(Conflict, match="rewards"):
-            Experiment.open(url, "ads", create=asked, rewards=other)
-    with pytest.raises(InvalidArgument, match="noise_scale must be at least"):
-        Experiment.open(url, "new", create=Problem(ARMS, noise=0.4), rewards=rewards)
-    for none in ("binry", (1, 1), (2, 1), (0, float("nan")), 3, [0, 1, 2]):
-        with pytest.raises(InvalidArgument, match="range of rewards"):
-            Experiment.open(url, "new", create=asked, rewards=none)
+        assert experiment.problem == asked
+    for other in (0.5, (0, 0.9)):
+        with pytest.raises(Conflict, match="noise"):
+            Experiment.open(url, "ads", create=asked.replace(noise=other))
+
+
+def test_noise_of_unknown_scale_needs_an_explorer_that_learns_it(url, tmp_path):
+    with pytest.raises(InvalidBound, match="LinGapE needs the scale of the noise"):
+        Experiment.open(url, "ads", create=Problem(ARMS, noise="normal"))
+    assert not (tmp_path / "run.db").exists()
 
 
 def test_a_log_with_a_reward_outside_does_not_verify(url, tmp_path):
     from lingape.live.events import as_text, from_text
     from lingape.live.store import START, Entry, chained
 
-    asked = Problem(ARMS, noise=0.5)
-    with Experiment.open(url, "ads", create=asked, rewards="binary") as experiment:
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise="binary")) as experiment:
         experiment.add(0, 1)
         experiment.export(tmp_path / "log")
     first, second = read_export(tmp_path / "log")
     forged = as_text(replace(from_text(second.text, place=2), reward=0.5))
     entries = [first, Entry(2, forged, chained(first.digest, forged))]
     assert chained(START, first.text) == first.digest
-    with pytest.raises(InvalidState, match="rewards have to be 0 or 1"):
+    with pytest.raises(InvalidState, match="Rewards have to be 0 or 1"):
         verify(entries)

@@ -40,7 +40,8 @@ from lingape.live.server.shelf import HistoryPage, Shelf
 from lingape.live.server.watch import Watch
 from lingape.live.serving import Service, serve
 
-PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise_scale": 0.1}
+PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise": 0.1}
+NOISY = {"noise": 0.1}
 NEW = {"name": "ads", "problem": PROBLEM}
 READ, WRITE = {"Authorization": "Bearer look-only"}, {"Authorization": "Bearer all-of-it"}
 MIB = 1024 * 1024
@@ -305,17 +306,25 @@ def test_unknown_paths(calls):
         {"explorer": "lingape(bound=mixture(scales=many))"},
         {"explorer": "lingape(ridge=x)"},
         {"problem": {}},
-        {"problem": {"arms": []}},
-        {"problem": {"arms": [[1], [1, 2]]}},
-        {"problem": {"arms": [[], []]}},
-        {"problem": {"arms": [[0, 0], [0, 0]]}},
-        {"problem": {"arms": [[1e300, 0], [0, 1]]}},
-        {"problem": {"arms": [[1, 1], [1, 1 + 1e-13]]}},
-        {"problem": {"arms": [[1.0]] * 21}},
-        {"problem": {"arms": [[1.0] * 11, [2.0] * 11]}},
+        {"problem": NOISY | {"arms": []}},
+        {"problem": NOISY | {"arms": [[1], [1, 2]]}},
+        {"problem": NOISY | {"arms": [[], []]}},
+        {"problem": NOISY | {"arms": [[0, 0], [0, 0]]}},
+        {"problem": NOISY | {"arms": [[1e300, 0], [0, 1]]}},
+        {"problem": NOISY | {"arms": [[1, 1], [1, 1 + 1e-13]]}},
+        {"problem": NOISY | {"arms": [[1.0]] * 21}},
+        {"problem": NOISY | {"arms": [[1.0] * 11, [2.0] * 11]}},
         {"problem": PROBLEM | {"names": ["red"]}},
         {"problem": PROBLEM | {"names": ["red", "\ud800"]}},
-        {"problem": PROBLEM | {"noise_scale": 0}},
+        {"problem": PROBLEM | {"noise": 0}},
+        {"problem": PROBLEM | {"noise": "0.5"}},
+        {"problem": PROBLEM | {"noise": None}},
+        {"problem": PROBLEM | {"noise": True}},
+        {"problem": PROBLEM | {"noise": [1, 0]}},
+        {"problem": PROBLEM | {"noise": [0, 1, 2]}},
+        {"problem": PROBLEM | {"noise": "normal"}},
+        {"problem": PROBLEM | {"noise_scale": 1}},
+        {"problem": {"arms": PROBLEM["arms"]}},
         {"problem": PROBLEM | {"delta": 1}},
         {"problem": PROBLEM | {"answers": [7]}},
         {"problem": PROBLEM | {"pullable": [10**30]}},
@@ -347,7 +356,7 @@ def test_limits(url):
         answer = client.get("/api/experiments/ads/stream")
         assert answer.status_code == 429 and "at most 0 streams" in answer.json()["error"]
         assert answer.headers["retry-after"] == "5"
-        many = {"name": "x", "problem": {"arms": [[0.1234567] * 20] * 1000}}
+        many = {"name": "x", "problem": NOISY | {"arms": [[0.1234567] * 20] * 1000}}
         answer = client.post("/api/experiments", json=many)
         assert answer.status_code == 413 and "at most 100000 bytes" in answer.json()["error"]
 
@@ -367,7 +376,7 @@ def test_many_arms(url):
             "/api/experiments",
             json={
                 "name": "ads",
-                "problem": {"arms": arms},
+                "problem": NOISY | {"arms": arms},
                 "explorer": "lingape(start=spanning)",
             },
         ).is_success
@@ -807,7 +816,7 @@ def test_servers_share_postgresql(postgres_url):
 def test_memory_of_a_large_experiment(url):
     """Per number in a request: the peak, and what is kept."""
     arms = [[(i * j) % 97 / 10 for j in range(1, 26)] for i in range(4_000)]
-    body = NEW | {"problem": {"arms": arms}, "explorer": "lingape(start=spanning)"}
+    body = NEW | {"problem": NOISY | {"arms": arms}, "explorer": "lingape(start=spanning)"}
     text, numbers = json.dumps(body).encode(), 4_000 * 25
     with serving(url, limits=Limits(numbers=numbers + 100)) as client:
         client.get("/api/experiments")
@@ -818,7 +827,7 @@ def test_memory_of_a_large_experiment(url):
         tracemalloc.stop()
         assert answer.status_code == 201
         assert kept / numbers < 60 and peak / numbers < 160  # bytes; 32 as a list
-        more = json.dumps(body | {"name": "x", "seed": 0, "problem": {"arms": arms + arms}})
+        more = json.dumps(body | {"name": "x", "seed": 0, "problem": NOISY | {"arms": arms + arms}})
         answer = client.post("/api/experiments", content=more, headers=headers)
         assert answer.status_code == 413
         assert "at most 100100 numbers" in answer.json()["error"]
