@@ -9,7 +9,7 @@ from scipy import stats
 
 from lingape import Experiment, LinGapE, Problem
 from lingape.live import ModelCheck, check_model
-from lingape.live.model_check import chi_square_tail
+from lingape.live.model_check import chi_square_tail, f_tail
 from lingape.live.replay import Averages
 
 
@@ -20,6 +20,17 @@ def test_chi_square_tail(freedom):
         assert chi_square_tail(value, freedom) == pytest.approx(p, rel=1e-6)
     assert chi_square_tail(0.0, freedom) == 1.0
     assert chi_square_tail(1e9, freedom) == chi_square_tail(np.inf, freedom) == 0.0
+
+
+@pytest.mark.parametrize("above", [1, 2, 3, 10, 1_000])
+@pytest.mark.parametrize("below", [1, 2, 5, 100, 100_000])
+def test_f_tail(above, below):
+    for p in (0.999, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-12):
+        value = float(stats.f.isf(p, above, below))
+        if value < 1e12:
+            assert f_tail(value, above, below) == pytest.approx(p, rel=1e-6)
+    assert f_tail(0.0, above, below) == 1.0
+    assert f_tail(np.inf, above, below) == 0.0
 
 
 def tallied(means, noise, pulls, seed=0):
@@ -176,3 +187,42 @@ def test_false_alarms_are_rare():
 def test_false_alarms_are_rare_when_looking_at_every_pull():
     """At most 1 % of runs of 2000 pulls, chosen by LinGapE, with a look after each."""
     assert alarms(runs=200, pulls=2000, stride=1) <= 0.01
+
+
+def test_noise_of_unknown_scale_is_estimated():
+    normal = Problem(ARMS, noise="normal")
+    tally = tallied(ARMS @ THETA, 0.3, 600)
+    check = check_model(normal, tally)
+    rough = sum(tally.squares) / (600 - 6)
+    assert check.fine and check.noise_scale is None and check.noise_p is None
+    assert check.noise == pytest.approx(rough**0.5) == pytest.approx(0.3, abs=0.03)
+    known = check_model(Problem(ARMS, noise=check.noise), tally)
+    assert [fit.z for fit in check.arms] == pytest.approx([fit.z for fit in known.arms])
+    assert check.linear_p == pytest.approx(known.linear_p, abs=0.01)
+    assert "linear model. Their noise has a standard deviation of about" in str(check)
+    data = json.loads(json.dumps(check.to_dict()))
+    assert data["noise_scale"] is None and ModelCheck.from_dict(data) == check
+
+
+def test_a_bad_fit_shows_also_where_the_scale_is_unknown():
+    means = ARMS @ THETA + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
+    check = check_model(Problem(ARMS, noise="normal"), tallied(means, 0.3, 600))
+    assert check.linear_p < 1e-4 and "do not follow from their features" in check.warnings[0]
+    for pulls in (0, 6):  # nothing to estimate it from
+        check = check_model(Problem(ARMS, noise="normal"), tallied(means, 0.3, pulls))
+        assert check.linear_p is None and check.noise is None and check.fine
+        assert str(check) == "There are too few rewards to check the model."
+    tally = Averages(6)
+    for arm in (*range(6), *range(6)):
+        tally.add(arm, float(arm))  # no noise at all
+    assert check_model(Problem(ARMS, noise="normal"), tally).linear_p is None
+
+
+def test_the_check_of_unknown_noise_seldom_warns_though_rewards_are_few():
+    """With the estimate in place of R, χ² would warn too often; Fisher's F does not."""
+    normal = Problem(ARMS, noise="normal")
+    found = [
+        check_model(normal, tallied(ARMS @ THETA, 1.0, 9, seed)).linear_p for seed in range(2_000)
+    ]
+    for p in (0.5, 0.1, 0.01):
+        assert np.mean(np.array(found) < p) == pytest.approx(p, abs=4 * (p / 2_000) ** 0.5)

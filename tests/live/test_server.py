@@ -827,7 +827,9 @@ def test_memory_of_a_large_experiment(url):
         tracemalloc.stop()
         assert answer.status_code == 201
         assert kept / numbers < 60 and peak / numbers < 160  # bytes; 32 as a list
-        more = json.dumps(body | {"name": "x", "seed": 0, "problem": NOISY | {"arms": arms + arms}})
+        more = json.dumps(
+            body | {"name": "x", "seed": 0, "problem": NOISY | {"arms": arms + arms}}
+        )
         answer = client.post("/api/experiments", content=more, headers=headers)
         assert answer.status_code == 413
         assert "at most 100100 numbers" in answer.json()["error"]

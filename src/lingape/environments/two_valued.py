@@ -22,8 +22,8 @@ class TwoValued(World):
         if outside.max() > 0:
             k = int(outside.argmax())
             raise InvalidEnvironment(
-                f"{type(self).__name__} pays {low:g} or {high:g}, so means lie between them, but "
-                f"arm {k} has {self.means[k]:g}. Change θ or the features so that xᵀθ does too."
+                f"Rewards of {low:g} or {high:g} have means from {low:g} to {high:g}, but arm {k} "
+                f"has {self.means[k]:g}. Change θ or the features so that xᵀθ lies there."
             )
 
     def pull(self, arm: int, rng: np.random.Generator) -> float:

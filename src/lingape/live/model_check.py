@@ -83,13 +83,14 @@ class ModelCheck(Data):
         if self.warnings:
             return "\n".join(self.warnings)
         if self.linear_p is None and self.noise_p is None:
-            return "There are too few rewards to check the model."
+            found = "There are too few rewards to check the model."
+        elif self.noise_scale is None:
+            found = "The rewards do not contradict the linear model."
+        else:
+            return "The rewards do not contradict the linear model or the stated noise."
         if self.noise_scale is None and self.noise is not None:
-            return (
-                "The rewards do not contradict the linear model. Their standard deviation is not "
-                f"stated; it looks like {self.noise:.3g}."
-            )
-        return "The rewards do not contradict the linear model or the stated noise."
+            found += f" Their noise has a standard deviation of about {self.noise:.3g}."
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
