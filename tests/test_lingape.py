@@ -316,7 +316,7 @@ def test_features_too_far_apart_are_refused_in_both_lanes():
     ],
 )
 def test_parts_of_the_wrong_kind(problem, parts):
-    with pytest.raises(InvalidArgument, match=r"Problem\(arms\)|not the class"):
+    with pytest.raises(InvalidArgument, match=r"Problem\(arms, noise=...\)|not the class"):
         LinGapE(problem, **parts)
 
 

@@ -157,7 +157,7 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
             else:
                 linear_p = chi_square_tail(off, beyond)
     if stated is not None and noise is not None:
-        noise_p = chi_square_tail(repeats * (noise / stated) ** 2, repeats)
+        noise_p = chi_square_tail(repeats * (noise / stated) * (noise / stated), repeats)
     worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]
     rows = (values[worst].tolist() for values in (pulled, counts, averages, fitted, z))
     arms = tuple(ArmFit(arm, problem.name(arm), *row) for arm, *row in zip(*rows, strict=True))
