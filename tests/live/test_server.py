@@ -337,6 +337,47 @@ def test_invalid_experiments(url, change):
         assert client.get("/api/experiments").json() == {"experiments": [], "unreadable": []}
 
 
+@pytest.mark.parametrize("noise", [0.5, [-1, 3], "binary"])
+def test_problems_say_what_rewards_are_like(url, noise):
+    with serving(url) as client:
+        new = NEW | {"problem": PROBLEM | {"noise": noise}}
+        assert sent(client, "/api/experiments", new).status_code == 201
+        assert sent(client, "/api/experiments", new).status_code == 201  # the same
+        created = get(client, "/events")["events"][0]
+        assert created["problem"]["noise"] == noise and "rewards" not in created
+        other = NEW | {"problem": PROBLEM | {"noise": 0.25}}
+        refusal = sent(client, "/api/experiments", other)
+        assert refusal.status_code == 409 and "noise (" in refusal.json()["error"]
+
+
+def test_noise_is_required_and_described(calls):
+    schemas = calls.get("/openapi.json").json()["components"]["schemas"]
+    assert set(schemas["ProblemBody"]["required"]) == {"arms", "noise"}
+    assert "standard deviation" in schemas["ProblemBody"]["properties"]["noise"]["description"]
+    for noise, words in (
+        ({}, "problem.noise: Field required"),
+        ({"noise": "gauss"}, '[low, high] with low < high, "binary" or "normal"; got \'gauss\''),
+        ({"noise": "normal"}, "LinGapE needs the scale of the noise"),
+    ):
+        new = {"name": "new", "problem": {"arms": PROBLEM["arms"]} | noise}
+        answer = sent(calls, "/api/experiments", new)
+        assert answer.status_code == 422 and words in answer.json()["error"]
+
+
+@pytest.mark.parametrize(("noise", "wrong"), [([0, 1], 1.5), ("binary", 0.5), ([-1, 3], -1.01)])
+def test_rewards_outside_of_the_range_are_refused(url, noise, wrong):
+    with serving(url) as client:
+        new = NEW | {"problem": PROBLEM | {"noise": noise}}
+        assert sent(client, "/api/experiments", new).status_code == 201
+        (ticket,) = post(client, "ask", {})["tickets"]
+        before = get(client)["digest"]
+        for what, body in (("tell", {"ticket": ticket["id"]}), ("add", {"arm": 0})):
+            told = post(client, what, body | {"reward": wrong}, code=422)
+            assert told["kind"] == "InvalidReward" and "Nothing was recorded" in told["error"]
+        assert get(client)["digest"] == before
+        assert post(client, "tell", {"ticket": ticket["id"], "reward": 1})["pulls"] == 1
+
+
 def test_huge_rewards_are_answered(calls):
     for arm, reward in ((0, 1e100), (1, -1e100), (0, -1e100), (1, 1e100)):
         answer = calls.post("/api/experiments/ads/add", json={"arm": arm, "reward": reward})
