@@ -158,9 +158,13 @@ class Problem:
     @property
     def noise_scale(self) -> float:
         """R, with which the noise is R-sub-Gaussian; raises InvalidBound if it is not known."""
+        return self.scale_for("This")
+
+    def scale_for(self, who: str) -> float:
+        """Return R, or raise InvalidBound if it is not known; `who` needs it."""
         if self.noise.scale is None:
             raise InvalidBound(
-                f"This needs the scale of the noise, which noise={self.noise!r} leaves open: give "
+                f"{who} needs the scale of the noise, which noise={self.noise!r} leaves open: give "
                 "a scale (noise=R) or a range (noise=Bounded(low, high)), or use an explorer that "
                 "learns it."
             )

@@ -55,12 +55,8 @@ class Conversation(Savable):
                 f"{type(self).__name__} explores a Problem; got {type(problem).__name__}. "
                 "Wrap the arms: Problem(arms, noise=...)."
             )
-        if problem.noise.scale is None and not self.learns_scale:
-            raise InvalidBound(
-                f"{type(self).__name__} needs the scale of the noise, which noise="
-                f"{problem.noise!r} leaves open: give a scale (noise=R) or a range (noise="
-                "Bounded(low, high)), or use an explorer that learns it."
-            )
+        if not self.learns_scale:
+            problem.scale_for(type(self).__name__)
         if isinstance(bound, type) or not hasattr(bound, "widths"):
             raise InvalidArgument(
                 f"bound must be a bound such as Mixture(); got {bound!r}. Pass an instance, not "
