@@ -164,9 +164,9 @@ class Problem:
         """Return R, or raise InvalidBound if it is not known; `who` needs it."""
         if self.noise.scale is None:
             raise InvalidBound(
-                f"{who} needs the scale of the noise, which noise={self.noise!r} leaves open: give "
-                "a scale (noise=R) or a range (noise=Bounded(low, high)), or use an explorer that "
-                "learns it."
+                f"{who} needs the scale of the noise, which noise={self.noise!r} leaves open: "
+                "give a scale (noise=R) or a range (noise=Bounded(low, high)), or use an explorer "
+                "that learns it."
             )
         return self.noise.scale
 
