@@ -174,7 +174,7 @@ def test_the_document_describes_fields_and_parameters(calls):
     assert (ask["n"]["minimum"], ask["n"]["maximum"]) == (1, 1000)
     assert ask["worker"]["description"] == "Who asks, for the log."
     assert void["required"] == ["ticket"] and "description" in void["properties"]["reason"]
-    assert schemas["ProblemBody"]["required"] == ["arms"]
+    assert schemas["ProblemBody"]["required"] == ["arms", "noise"]
     assert schemas["ProblemBody"]["properties"]["delta"]["default"] == 0.05
     for path, operations in found["paths"].items():
         for operation in operations.values():
