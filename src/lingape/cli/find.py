@@ -85,9 +85,9 @@ def find(
 ) -> None:
     """Find the best arm by running a command for each pull.
 
-    ARMS is a table with one row of features per arm, as for lingape complexity. Say what
-    rewards are like with one of --noise-scale, --bounded, --binary and --normal: the guarantee
-    rests on it.
+    ARMS is a table with one row of features per arm, as for lingape complexity. Say what rewards
+    are like with one of --noise-scale, --bounded, --binary and --normal: the guarantee rests on
+    it.
 
     In CMD, {arm} stands for the arm's number (from 0), {name} for its name, {features} for its
     features separated by spaces; each comes as one word, quoted. CMD also finds them in its
@@ -200,8 +200,8 @@ def _closing(ending: "SearchEnd", pulls: int, path: str, signal: int) -> tuple[i
     if ending.outside:
         return FAILED, (
             f"{ending.pull} breaks what was promised: the command {ending.failure}. The "
-            "guarantee rests on that range. Start another log with --log and "
-            "the range that rewards really have."
+            "guarantee rests on that range. Start another log with --log and the range that "
+            "rewards really have."
         )
     times = f"failed {ending.attempts} times" if ending.attempts > 1 else "failed"
     return FAILED, (

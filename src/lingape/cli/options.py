@@ -88,8 +88,7 @@ def real_problem(command: Any) -> Any:
         from ..problem import Problem
         from ..tables import read_arms
 
-        texts = {"binary": binary, "normal": normal}
-        said = [noise_scale, bounded, *(text if given else None for text, given in texts.items())]
+        said = (noise_scale, bounded, "binary" if binary else None, "normal" if normal else None)
         noise = [one for one in said if one is not None]
         if len(noise) != 1:
             raise click.UsageError(

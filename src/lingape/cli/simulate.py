@@ -27,7 +27,7 @@ def simulate(
     delta = 0.05
     noise = 1.0
 
-    noise may also be [low, high], "binary" or "normal", and the world "signed" or "zero_one".
+    noise may also be [low, high], "binary" or "normal", and the world "signed" or "zero_one";
     explorers may also be a table of labels and explorers. Rows go to --out, by default FILE with
     the ending .jsonl.
     """
