@@ -32,7 +32,7 @@ PULL_RULES = pytest.mark.parametrize("pull", [greedy, Tracking()], ids=["greedy"
 
 
 def posed(**settings):
-    return Problem.transductive(np.eye(3), ITEMS, **settings)
+    return Problem.transductive(np.eye(3), ITEMS, **{"noise": 1.0} | settings)
 
 
 def world(scale=1.0):
@@ -77,7 +77,7 @@ def test_bad_tables(arms, items):
 def test_bad_numbers_of_arms(some):
     for name in ("pullable", "answers"):
         with pytest.raises(InvalidProblem, match=name):
-            Problem(np.eye(4), **{name: some})
+            Problem(np.eye(4), noise=1.0, **{name: some})
 
 
 def test_one_answer_is_no_question():
