@@ -106,7 +106,7 @@ def main() -> None:
     data = load_movielens()
     draws = [data.sample(20, seed) for seed in range(20)]
     for r in (1.0, 2.0):
-        pulls = mean_pulls(draws, seeds=1, world="signed", problem={"noise_scale": r})
+        pulls = mean_pulls(draws, seeds=1, world="signed", problem={"noise": r})
         print(f"row 25: MovieLens, 20 arms, R = {r:g}: {pulls:,.0f}")
     print(stamp())
 

@@ -76,7 +76,7 @@ def _memory(process: int) -> int:
 def threads(folder: Path, arms: int, features: int) -> dict[str, Any]:
     """Open an experiment with as many threads as BLAS takes, and with one."""
     url = f"sqlite:///{folder}/threads.db"
-    problem = Problem(np.random.default_rng(0).normal(size=(arms, features)))
+    problem = Problem(np.random.default_rng(0).normal(size=(arms, features)), noise=1.0)
     Experiment.open(url, "many", create=problem, explorer=EXPLORER).close()
     free = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     row: dict[str, Any] = {"what": f"open {arms} arms with {features} features"}
@@ -99,7 +99,7 @@ def listed(folder: Path, count: int, rewards: int) -> dict[str, Any]:
     """List many experiments, and measure how much of the time is the model check."""
     url = f"sqlite:///{folder}/listed.db"
     for i in range(count):
-        with Experiment.open(url, f"e{i}", create=Problem(np.eye(6))) as experiment:
+        with Experiment.open(url, f"e{i}", create=Problem(np.eye(6), noise=1.0)) as experiment:
             for k in range(rewards):
                 experiment.add(k % 6, 0.1 * k)
     begun = time.perf_counter()

@@ -157,7 +157,7 @@ def many_arms(folder: Path, arms: int, dimension: int, events: int) -> dict[str,
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     means = features @ rng.normal(size=dimension) * 0.1
     url = f"sqlite:///{folder}/many.db"
-    filled(url, Problem(features), means, events)
+    filled(url, Problem(features, noise=1.0), means, events)
     experiment, from_zero = opened(url)
     experiment.close()
     experiment, from_snapshot = opened(url)

@@ -49,7 +49,7 @@ def compiled_round(instance: Instance, bound: Bound, pull: PullRule, rounds: int
 def asked_round(count: int, d: int, bound: Bound, rounds: int) -> tuple[float, float]:
     """Return seconds for ask and tell together, and for one pass of X @ v."""
     instance = sphere(count, d, seed=0)
-    problem = instance.problem(norm_bound=2.0, noise_scale=30.0)
+    problem = instance.problem(norm_bound=2.0, noise=30.0)
     explorer, rng = LinGapE(problem, bound=bound), np.random.default_rng(0)
     for arm in range(count):
         explorer.tell(arm, 30 * rng.standard_normal())

@@ -8,7 +8,7 @@ rng = np.random.default_rng(7)
 arms = rng.normal(size=(12, 3))
 truth = arms @ [1.0, 0.4, -0.6]
 explorer = LinGapE(
-    Problem(arms, noise_scale=0.5, epsilon=0.05, names=[f"recipe {c}" for c in "ABCDEFGHIJKL"])
+    Problem(arms, noise=0.5, epsilon=0.05, names=[f"recipe {c}" for c in "ABCDEFGHIJKL"])
 )
 
 under_way: list[int] = []

@@ -7,7 +7,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from lingape import Experiment, Problem, Ticket, noise_scale_for
+from lingape import Binary, Experiment, Problem, Ticket
 from lingape.live import read_export, verify
 
 # Which of six buttons is clicked most? Two colours by three sizes; colour and size add up.
@@ -16,9 +16,7 @@ arms = [
 ]
 names = [f"{colour} {size}" for colour in ("red", "blue") for size in "sml"]
 rates = [0.2, 0.5, 0.3, 0.5, 0.8, 0.6]
-problem = Problem(
-    arms, names=names, noise_scale=noise_scale_for(binary=True), epsilon=0.1, delta=0.05
-)
+problem = Problem(arms, names=names, noise=Binary(), epsilon=0.1, delta=0.05)
 folder = Path(tempfile.mkdtemp())
 url = f"sqlite:///{folder / 'run.db'}"
 chance = random.Random(1)

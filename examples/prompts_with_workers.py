@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lingape import Experiment, Problem, noise_scale_for
+from lingape import Binary, Experiment, Problem
 from lingape.errors import ExplorationOver
 from lingape.tables import read_arms
 
@@ -43,7 +43,7 @@ def work(url: str, worker: str, patience: int | None) -> None:
 
 def main(url: str) -> None:
     names, features = read_arms(PROMPTS)
-    problem = Problem(features, names=names, noise_scale=noise_scale_for(binary=True), epsilon=0.1)
+    problem = Problem(features, names=names, noise=Binary(), epsilon=0.1)
     with Experiment.open(url, "prompts", create=problem) as experiment:
         context = multiprocessing.get_context("spawn")
         crew = [

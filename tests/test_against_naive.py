@@ -65,7 +65,7 @@ def naive_ridge(function, problem, kappa, ridge):
 @pytest.mark.parametrize("seed", range(3))
 def test_pulls(bound, pull, seed):
     instance = sphere(6, 3, seed)
-    problem = instance.problem(norm_bound=1.5, noise_scale=0.7, epsilon=0.2, delta=0.1)
+    problem = instance.problem(norm_bound=1.5, noise=0.7, epsilon=0.2, delta=0.1)
     means = instance.gaussian().means
     ridge = 0.0 if bound == "mixture" else 0.5
     reference = {
@@ -109,7 +109,7 @@ def test_pulls_on_grids(arms, seed):
     """Small whole-number features: dependent, opposite, proportional and tied in many ways."""
     arms = np.array(arms, dtype=float)
     assume(np.linalg.matrix_rank(arms) == 2)
-    problem = Problem(arms, norm_bound=2.0)
+    problem = Problem(arms, norm_bound=2.0, noise=1.0)
     means = arms @ [0.3, -0.2]
     bound = naive_ridge(naive.self_normalized, problem, 1, 1.0)
     expected = naive.lingape(arms, Tape(means, seed=seed).pay, bound, ridge=1.0, rounds=40)

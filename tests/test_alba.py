@@ -62,7 +62,7 @@ def test_draws_are_the_keyed_numbers():
 
 def test_estimate_and_width_by_hand():
     """M = ½I, so g = ±2: noise R√(2ℓ·4n)/n, drift 2√2 S |N₁/n - ½|."""
-    problem = Problem(np.eye(2), noise_scale=0.5, norm_bound=3.0, delta=0.1)
+    problem = Problem(np.eye(2), noise=0.5, norm_bound=3.0, delta=0.1)
     bound = RandomDesign(np.full(2, 0.5), 2 * np.eye(2), 2)
     estimate = bound.estimate(problem)
     for arm, reward in ((0, 1.0), (0, 2.0), (0, 0.0), (1, 4.0)):
@@ -78,7 +78,7 @@ def test_without_noise_the_draw_is_the_only_error():
     rng = np.random.default_rng(0)
     for seed in range(30):
         arms, theta = rng.standard_normal((7, 3)), rng.standard_normal(3)
-        problem = Problem(arms, noise_scale=1e-12, norm_bound=float(np.linalg.norm(theta)))
+        problem = Problem(arms, noise=1e-12, norm_bound=float(np.linalg.norm(theta)))
         explorer = ALBA(problem, seed=seed)
         quotas, means = explorer.plan.quotas, arms @ theta
         estimate = explorer.estimate
@@ -165,8 +165,8 @@ def test_damaged_phases_are_refused(damage):
 
 def test_what_it_needs():
     with pytest.raises(InvalidBound, match="norm_bound"):
-        ALBA(Problem(np.eye(2)))
+        ALBA(Problem(np.eye(2), noise=1.0))
     with pytest.raises(InvalidBound, match="brings its own"):
-        ALBA(Problem(np.eye(2), norm_bound=1.0), bound=Mixture())
+        ALBA(Problem(np.eye(2), norm_bound=1.0, noise=1.0), bound=Mixture())
     with pytest.raises(InvalidArgument, match="RAGE"):
-        ALBA(Problem(np.eye(3), norm_bound=1.0, answers=[0, 1]))
+        ALBA(Problem(np.eye(3), norm_bound=1.0, answers=[0, 1], noise=1.0))

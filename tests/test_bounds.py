@@ -63,7 +63,7 @@ def test_golden_numbers(bound, nats):
 
 def test_formulas():
     """Two arms pulled 3 and 5 times on canonical features, where everything is a fraction."""
-    problem = Problem(np.eye(2), noise_scale=2.0, norm_bound=3.0, delta=0.1)
+    problem = Problem(np.eye(2), noise=2.0, norm_bound=3.0, delta=0.1)
     for bound, ridge, radius in [
         (
             SelfNormalized(),
@@ -101,7 +101,7 @@ def test_mixture_is_the_same_in_every_linear_reparametrisation():
     counts = rng.integers(1, 50, 7)
     widths = []
     for features in (arms, arms @ warp, np.hstack([arms, arms])):
-        problem = Problem(features)
+        problem = Problem(features, noise=1.0)
         estimate = Mixture().estimate(problem)
         estimate.load(counts, np.zeros(7))
         widths.append(Mixture().widths(problem, estimate, 2))
@@ -157,7 +157,7 @@ def test_a_fixed_design_rarely_takes_the_best_arm_for_worse():
 def test_refined_widths_are_shorter_and_exclude_no_more_than_the_mixture_itself():
     """An error just outside the refined interval is excluded by the supermartingale itself."""
     rng = np.random.default_rng(4)
-    problem = Problem(np.eye(3))
+    problem = Problem(np.eye(3), noise=1.0)
     bound = Mixture(refined=True)
     for _ in range(20):
         estimate = bound.estimate(problem)
@@ -212,7 +212,7 @@ def test_refinement_stops_earlier_whatever_the_question(extra, settings):
     instance = soare(2, 0.05)
     arms = np.vstack([instance.arms, *extra])
     settings = dict(settings)
-    problem = Problem(arms, answers=range(settings.pop("answers", len(arms))))
+    problem = Problem(arms, answers=range(settings.pop("answers", len(arms))), noise=1.0)
 
     def least(refined):
         """The least number of pulls after which this settles it, if rewards are the means."""
@@ -306,7 +306,7 @@ class Sharper(SelfNormalized):
 @pytest.mark.parametrize("elimination", ["none", "sample"])
 def test_any_bound_may_refine(elimination):
     instance = soare(3, 0.5)
-    problem = instance.problem(norm_bound=2.0, noise_scale=0.7)
+    problem = instance.problem(norm_bound=2.0, noise=0.7)
     world = instance.gaussian(scale=0.7)
     pulls = {}
     for bound, lane in (
@@ -365,26 +365,26 @@ def test_bad_settings(make):
 @pytest.mark.parametrize("bound", [SelfNormalized(), WorstCase()])
 def test_the_papers_bounds_need_a_norm_bound_and_a_ridge(bound):
     with pytest.raises(InvalidBound, match=r"norm_bound \(S\)"):
-        LinGapE(Problem(np.eye(2)), bound=bound)
+        LinGapE(Problem(np.eye(2), noise=1.0), bound=bound)
     for ridge in (0, -1.0, math.inf, math.nan, "much"):
         with pytest.raises(InvalidBound, match="ridge"):
-            LinGapE(Problem(np.eye(2), norm_bound=1), bound=bound, ridge=ridge)
+            LinGapE(Problem(np.eye(2), norm_bound=1, noise=1.0), bound=bound, ridge=ridge)
 
 
 def test_mixture_takes_no_ridge():
-    LinGapE(Problem(np.eye(2)), ridge=0)
+    LinGapE(Problem(np.eye(2), noise=1.0), ridge=0)
     with pytest.raises(InvalidBound, match="plain least-squares"):
-        LinGapE(Problem(np.eye(2)), ridge=1.0)
+        LinGapE(Problem(np.eye(2), noise=1.0), ridge=1.0)
 
 
 def test_fixed_design_is_refused_with_an_explanation():
     with pytest.raises(InvalidBound, match="past rewards choose") as error:
-        LinGapE(Problem(np.eye(2)), bound=FixedDesign())
+        LinGapE(Problem(np.eye(2), noise=1.0), bound=FixedDesign())
     assert "Mixture" in str(error.value)
 
 
 def test_stylised_by_hand():
-    problem = Problem(np.eye(2), noise_scale=3.0, delta=0.1)
+    problem = Problem(np.eye(2), noise=3.0, delta=0.1)
     estimate = Stylised().estimate(problem)
     estimate.load(np.array([4, 4]), np.zeros(2))
     expected = 3 * math.sqrt(2 * math.log((1 + math.log(8)) / 0.1))
@@ -403,7 +403,7 @@ def test_stylised_guarantees_nothing_and_says_so():
 @pytest.mark.parametrize("bound", [JedraProutiere(), Stylised()])
 def test_no_ridge(bound):
     with pytest.raises(InvalidBound, match="ridge"):
-        bound.estimate(Problem(np.eye(2)), 1.0)
+        bound.estimate(Problem(np.eye(2), noise=1.0), 1.0)
 
 
 def test_order_of_widths():
@@ -419,7 +419,7 @@ def test_order_of_widths():
 
 
 def test_settings_may_be_numbers_of_numpy():
-    problem = Problem(np.eye(2))
+    problem = Problem(np.eye(2), noise=1.0)
     explorer = LinGapE(problem, bound=Mixture(scales=np.int64(4), base=np.float64(8)))
     again = LinGapE.from_state(json.loads(json.dumps(explorer.state())))
     assert again.bound == explorer.bound

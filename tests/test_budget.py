@@ -101,7 +101,7 @@ def naive_bayes(problem, counts, sums, budget):
 
 
 def test_lingape_pulls_what_its_formulas_say():
-    problem, means = GENERIC.problem(noise_scale=0.7), GENERIC.gaussian().means
+    problem, means = GENERIC.problem(noise=0.7), GENERIC.gaussian().means
     explorer, tape = LinGapEBudget(problem, budget=120), Tape(means, scale=0.7)
     for t in range(120):
         arm = explorer.ask()
@@ -118,7 +118,7 @@ def test_lingape_pulls_what_its_formulas_say():
 
 @pytest.mark.parametrize(("kind", "naive"), [(BayesGap, naive_bayes), (UGapEBudget, naive_ugape)])
 def test_by_arm_explorers_pull_what_their_formulas_say(kind, naive):
-    problem = GENERIC.problem(noise_scale=0.7, norm_bound=2.0, epsilon=0.05)
+    problem = GENERIC.problem(noise=0.7, norm_bound=2.0, epsilon=0.05)
     explorer, tape = kind(problem, budget=120), Tape(GENERIC.gaussian().means, scale=0.7)
     surest = (math.inf, -1)
     # Every arm has length 1, so that the first pull of BayesGap ties in the naive version.
@@ -136,7 +136,7 @@ def test_by_arm_explorers_pull_what_their_formulas_say(kind, naive):
 
 def test_bayes_gap_fails_where_the_paper_says_so():
     """Section 1: arms 1 and 2 look alike until arm 3, the worst, is pulled."""
-    instance, settings = outsider(), {"noise_scale": 0.03}
+    instance, settings = outsider(), {"noise": 0.03}
     world = instance.gaussian(scale=0.03)
     bayes = run(BayesGap(instance.problem(**settings), budget=100), world, seed=0)
     assert bayes.counts[2] <= 1
@@ -151,7 +151,7 @@ def test_bayes_gap_fails_where_the_paper_says_so():
 def test_error_bound_by_hand():
     """canonical(2): ρ = 4 and p* = (½, ½), so that H_ε = 2·½·4/(Δ/3)² = 36/Δ²."""
     instance = canonical(2, 1.0)
-    problem = instance.problem(noise_scale=0.2, norm_bound=1.0)
+    problem = instance.problem(noise=0.2, norm_bound=1.0)
     h = complexity(problem, instance.theta).lingape
     assert h == pytest.approx(36.0)
     expected = (1 + 200 / 2) * math.exp(-((math.sqrt(198 / 36) - 1) ** 2) / (2 * 0.04))
@@ -161,7 +161,7 @@ def test_error_bound_by_hand():
         with pytest.raises(InvalidArgument, match="above 0"):
             LinGapEBudget.error_bound(problem, bad, 100)
     with pytest.raises(InvalidBound, match="norm_bound"):
-        LinGapEBudget.error_bound(Problem(np.eye(2)), h, 100)
+        LinGapEBudget.error_bound(Problem(np.eye(2), noise=1.0), h, 100)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_error_bound_by_hand():
     ids=["2", "4"],
 )
 def test_error_bound_holds(instance, noise_scale, ridge, budget):
-    settings = {"noise_scale": noise_scale, "norm_bound": 1.0}
+    settings = {"noise": noise_scale, "norm_bound": 1.0}
     problem = instance.problem(**settings)
     h = complexity(problem, instance.theta).lingape
     bound = LinGapEBudget.error_bound(problem, h, budget, ridge)
@@ -192,7 +192,7 @@ def test_error_bound_holds(instance, noise_scale, ridge, budget):
 
 
 def test_lingape_answers_with_the_leader_who_was_proven_if_one_was():
-    problem = canonical(2).problem(noise_scale=0.1)
+    problem = canonical(2).problem(noise=0.1)
     explorer = LinGapEBudget(problem, budget=40)
     for _ in range(5):
         explorer.tell_many([0, 1], [1.0, 0.0])
@@ -206,7 +206,7 @@ def test_phases_of_od_lin_bai():
     """⌈log₂ d⌉ phases that leave ⌈d/2⌉, ⌈d/4⌉, … arms."""
     assert ODLinBAI(sphere(50, 10).problem(), budget=400).survivors == (5, 3, 2, 1)
     assert ODLinBAI(canonical(8).problem(), budget=400).survivors == (4, 2, 1)
-    assert ODLinBAI(Problem([[1.0], [2.0], [3.0]]), budget=5).survivors == (1,)
+    assert ODLinBAI(Problem([[1.0], [2.0], [3.0]], noise=1.0), budget=5).survivors == (1,)
     explorer = ODLinBAI(sphere(50, 10).problem(), budget=403)
     run(explorer, sphere(50, 10).gaussian())
     assert [len(arms) for arms in explorer.history] == [50, 5, 3, 2, 1]
@@ -223,7 +223,7 @@ def test_phases_of_gse():
 
 def test_phases_of_sequential_halving():
     """8 arms, 3 phases: 24 pulls are 1 for each of 8 arms, 2 for each of 4, 4 for each of 2."""
-    problem = canonical(8).problem(noise_scale=1e-3)
+    problem = canonical(8).problem(noise=1e-3)
     explorer = SequentialHalving(problem, budget=24)
     means = np.arange(8.0)[::-1]
     pulls = []
@@ -309,7 +309,7 @@ def test_bad_settings_are_refused():
         with pytest.raises(InvalidArgument, match="prior_scale"):
             BayesGap(problem, budget=10, prior_scale=bad)
     with pytest.raises(InvalidArgument, match="prior"):
-        BayesGap(Problem(np.eye(3)), budget=10)
+        BayesGap(Problem(np.eye(3), noise=1.0), budget=10)
     with pytest.raises(InvalidArgument, match="not the class"):
         LinGapEBudget(problem, budget=10, pull=Tracking)
     with pytest.raises(InvalidBound, match="fixed in advance"):
@@ -320,7 +320,7 @@ def test_bad_settings_are_refused():
 
 def test_certificate_in_words():
     instance = canonical(2, 1.0)
-    problem = instance.problem(noise_scale=0.3, names=["red", "green"])
+    problem = instance.problem(noise=0.3, names=["red", "green"])
     explorer = LinGapEBudget(problem, budget=30)
     assert str(explorer.certificate()) == (
         "0 of 30 pulls are spent and nothing is proven; red looks best."
@@ -421,7 +421,7 @@ def test_a_control_arm_of_zeros(kind):
     for seed in range(10):
         arms = np.random.default_rng(seed).normal(size=(6, 3))
         arms[0] = 0.0
-        explorer = kind(Problem(arms), budget=60)
+        explorer = kind(Problem(arms, noise=1.0), budget=60)
         while not explorer.done:
             arm = explorer.ask()
             explorer.tell(arm, float(arm == 0))
@@ -430,7 +430,7 @@ def test_a_control_arm_of_zeros(kind):
 
 @pytest.mark.parametrize("kind", [GSE, ODLinBAI, SequentialHalving])
 def test_phases_resume_with_the_same_answer(kind):
-    explorer = kind(Problem([[1, 0], [0, 1], [1, 1]]), budget=20, bound=Mixture())
+    explorer = kind(Problem([[1, 0], [0, 1], [1, 1]], noise=1.0), budget=20, bound=Mixture())
     for arm, reward in ((0, 1.0), (1, 0.9), (2, 0.95)):
         explorer.tell(arm, reward)
         again = kind.from_state(json.loads(json.dumps(explorer.state())))
@@ -440,7 +440,7 @@ def test_phases_resume_with_the_same_answer(kind):
 
 def test_near_ties_within_a_phase_are_broken_alike_in_both_lanes():
     pytest.importorskip("numba")
-    explorer = SequentialHalving(Problem(np.eye(2)), budget=200_000)
+    explorer = SequentialHalving(Problem(np.eye(2), noise=1.0), budget=200_000)
     explorer.plan = np.array([100_000, 99_999])
     explorer.estimate.counts[:] = counts = np.array([99_999, 99_998])
     arm, within, rng = explorer.ask(), counts.copy(), np.random.default_rng(0)

@@ -32,7 +32,7 @@ from lingape.ties import RIVAL
 
 class TestFixedDesign:
     def test_a_ridge_has_a_bias_that_it_ignores(self):
-        problem = Problem([[1.0, 0.0], [0.0, 0.2]], noise_scale=0.01)
+        problem = Problem([[1.0, 0.0], [0.0, 0.2]], noise=0.01)
         world = Gaussian(problem.arms, [1.0, 5.25], scale=0.01)
         for constants in ("printed", "halved"):
             explorer = XYStatic(problem, bound=FixedDesign(constants), ridge=5.0)
@@ -70,7 +70,7 @@ class TestFixedDesign:
 
     def test_the_error_it_allows_is_the_sum_over_all_times(self):
         """What `caveat` judges by, against the tail of each width, added up."""
-        problem = Problem(np.eye(4), delta=0.3)
+        problem = Problem(np.eye(4), delta=0.3, noise=1.0)
         for constants in ("corrected", "halved", "printed"):
             bound = FixedDesign(constants, comparisons="K")
             estimate, total = bound.estimate(problem), 0.0
@@ -93,14 +93,14 @@ class TestFixedDesign:
 class TestWords:
     def test_answers_where_not_every_arm_is_one(self):
         arms = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]
-        problem = Problem(arms, answers=[0, 1], noise_scale=0.1)
+        problem = Problem(arms, answers=[0, 1], noise=0.1)
         certificate = run(LinGapE(problem), Gaussian(arms, [1.0, 0.0], scale=0.1)).certificate
         assert str(certificate).startswith("Settled. No answer is better than arm 0, ")
-        items = Problem.transductive(arms, items=arms, noise_scale=0.1, epsilon=0.9)
+        items = Problem.transductive(arms, items=arms, noise=0.1, epsilon=0.9)
         explorer = RAGE(items)
         run(explorer, Gaussian(items.arms, [1.0, 0.0], scale=0.1))
         assert "answer is" in str(explorer.certificate())
-        several = LinGapE(Problem([*arms, [-1.0, 0.0]], answers=[0, 1, 3]), m=2)
+        several = LinGapE(Problem([*arms, [-1.0, 0.0]], answers=[0, 1, 3], noise=1.0), m=2)
         several.tell_many([0, 1, 2, 3], [1.0, 0.0, 2.0, -1.0])
         assert "no other answer is" in str(several.certificate())
 
@@ -166,7 +166,7 @@ class TestNumbers:
     @pytest.mark.parametrize("build", [LinGapE, LinGIFA])
     def test_the_margin_is_the_largest_of_all_pairs(self, build):
         """Of contests that agree to rounding the first is taken, with the largest margin."""
-        problem = Problem(np.eye(4), delta=0.05)
+        problem = Problem(np.eye(4), delta=0.05, noise=1.0)
         explorer = build(problem, m=2)
         counts = np.array([40, 40, 40, 40])
         hair = 0.3 * RIVAL * problem.noise_scale

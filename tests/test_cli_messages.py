@@ -75,7 +75,8 @@ def test_experiments_are_told_of_in_options_and_commands(here):
     new = ["live", "new", url, "ads", "arms.csv"]
     CliRunner().invoke(main, [*new, "--binary"])
     told = refused(*new, "--noise-scale", 2, "--delta", 0.2, "--seed", 3, "--epsilon", 1)
-    for setting in ("noise-scale (0.5", "delta (0.05", "epsilon (0.0", "seed (0"):
+    assert "noise ('binary' there, 2.0 now)" in told
+    for setting in ("delta (0.05", "epsilon (0.0", "seed (0"):
         assert f"--{setting} there" in told
     told = refused(*new, "--binary", "--norm-bound", 2)
     assert "(none there, 2.0 now). Use it as it is" in told

@@ -75,7 +75,7 @@ class TestCompare:
             (["--arms", "none.csv", "--theta", "1"], "does not exist"),
             (["--delta", "0"], "delta"),
             (["--resume"], "--out"),
-            (["--world", "flat"], "gaussian, signed"),
+            (["--world", "flat"], "gaussian, signed, zero_one"),
             (["--max-pulls", "0"], "--max-pulls must be"),
             (["--out", "no/such/folder/rows.jsonl"], "there is no folder 'no/such/folder'"),
         ],

@@ -46,7 +46,7 @@ def test_what_is_escaped():
 
 
 def test_certificates_keep_their_lines_and_show_names_on_one():
-    problem = Problem(np.eye(2), names=[ODD, "two\nlines"], noise_scale=0.1)
+    problem = Problem(np.eye(2), names=[ODD, "two\nlines"], noise=0.1)
     for settings in ({}, {"bound": Stylised()}, {"m": 1}):
         explorer = LinGapE(problem, **settings)
         explorer.tell_many([0, 1], [1.0, 0.0])
@@ -148,9 +148,9 @@ def test_mistakes_are_quoted_safely(here, words):
 def test_half_a_character_in_a_name_is_refused(here, tmp_path):
     half = "a\udcff"
     with pytest.raises(InvalidProblem, match=r"'a\\udcff' has an unpaired surrogate"):
-        Problem(np.eye(2), names=["b", half])
+        Problem(np.eye(2), names=["b", half], noise=1.0)
     url = f"sqlite:///{tmp_path}/run.db"
-    with Experiment.open(url, "ads", create=Problem(np.eye(2))) as experiment:
+    with Experiment.open(url, "ads", create=Problem(np.eye(2), noise=1.0)) as experiment:
         for name, call in {
             "worker": lambda: experiment.ask(worker=half),
             "key": lambda: experiment.ask(key=half),

@@ -41,7 +41,7 @@ def test_lower_bound_on_the_papers_instance(d):
 def test_lower_bound_on_canonical_arms(d):
     """T* = 2(1 + √(d-1))²/Δ² in closed form."""
     instance = canonical(d, 0.1)
-    time = characteristic_time(instance.problem(noise_scale=3.0), instance.theta)
+    time = characteristic_time(instance.problem(noise=3.0), instance.theta)
     assert time.time == pytest.approx(9 * 2 * (1 + np.sqrt(d - 1)) ** 2 / 0.01, rel=1e-5)
     assert time.allocation[0] / time.allocation[1] == pytest.approx(np.sqrt(d - 1), rel=1e-2)
 
@@ -117,7 +117,7 @@ def test_theorem_2_bounds_the_samples():
 
 def test_theorem_2_needs_its_conditions():
     instance = soare(3, 0.3)
-    unknown = Problem(instance.arms)
+    unknown = Problem(instance.arms, noise=1.0)
     assert complexity(unknown, instance.theta).theorem_2 is None
     problem = instance.problem(norm_bound=2.0)
     h = lingape_complexity(problem, instance.theta)
@@ -130,9 +130,9 @@ def test_theorem_2_needs_its_conditions():
 
 def test_duplicates_and_flat_features():
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    plain = complexity(Problem(arms[:2]), [1.0, 0.0])
-    doubled = complexity(Problem(arms), [1.0, 0.0])
-    flat = complexity(Problem(np.hstack([arms[:2], arms[:2]])), [0.5, 0.0, 0.5, 0.0])
+    plain = complexity(Problem(arms[:2], noise=1.0), [1.0, 0.0])
+    doubled = complexity(Problem(arms, noise=1.0), [1.0, 0.0])
+    flat = complexity(Problem(np.hstack([arms[:2], arms[:2]]), noise=1.0), [0.5, 0.0, 0.5, 0.0])
     assert doubled.lower_bound == pytest.approx(plain.lower_bound, rel=1e-5)
     assert flat.lower_bound == pytest.approx(plain.lower_bound, rel=1e-5)
     assert flat.lingape == pytest.approx(plain.lingape)
@@ -146,7 +146,7 @@ def test_no_lower_bound_for_other_questions():
 @pytest.mark.parametrize("ridge", [0, -1, np.nan])
 def test_bad_ridge(ridge):
     with pytest.raises(InvalidArgument, match="ridge"):
-        complexity(Problem(np.eye(2)), [1.0, 0.0], ridge=ridge)
+        complexity(Problem(np.eye(2), noise=1.0), [1.0, 0.0], ridge=ridge)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_bad_ridge(ridge):
 )
 def test_bad_theta(theta, words):
     with pytest.raises(InvalidArgument, match=words):
-        complexity(Problem(np.eye(2)), theta)
+        complexity(Problem(np.eye(2), noise=1.0), theta)
 
 
 def test_divergence():

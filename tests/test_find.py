@@ -17,7 +17,6 @@ from lingape import LinGapE, Problem
 from lingape.cli import main
 from lingape.live import Asked, Experiment, Told
 from lingape.live.command import Command, Stop
-from lingape.live.rewards import Rewards
 from lingape.live.search import INTERRUPTED, Search
 
 sys.path.insert(0, str(Path(__file__).parent / "live"))
@@ -141,7 +140,7 @@ def test_the_log_is_a_live_experiment(arms):
     with opened() as experiment:
         created, *log = experiment.events()
         assert created.problem["names"] == ["red", "blue", "red and blue"]
-        assert created.rewards == Rewards(-0.05, 1.05) and created.problem["noise_scale"] == 0.55
+        assert created.problem["noise"] == [-0.05, 1.05]
         assert [e.kind for e in log] == ["asked", "told"] * (len(log) // 2) + ["settled"]
         assert {e.arm: e.reward for e in log if isinstance(e, Told)} == {0: 0, 1: 1, 2: 0.5}
         assert log[0].worker == f"find: {PLAIN}"
@@ -258,7 +257,7 @@ def search_for(problem, command, *, max_pulls=None, wait=0.0, note=lambda senten
 def test_names_are_never_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     odd = ["it's; touch pwned", "$(touch pwned)", '"`touch pwned`"', "{features} {arm}", "-n *  x"]
-    problem = Problem(np.eye(5), noise_scale=0.1, names=odd)
+    problem = Problem(np.eye(5), noise=0.1, names=odd)
     command = "printf '%s\\n' {name} >> named; printf %s\\\\n {arm}"
     search_for(problem, command, max_pulls=5)
     assert Path("named").read_text().splitlines() == odd
@@ -452,7 +451,7 @@ def test_existing_log_is_never_overwritten(arms):
         ("red,1,0\nblau,0,1\nred and blue,0.5,0.5\n", [], "names (number 1 is 'blue' there"),
         (None, ["--delta", "0.1"], "--delta (0.05 there, 0.1 now)"),
         (None, ["--epsilon", "0.1"], "--epsilon (0.0 there, 0.1 now)"),
-        (None, ["--noise-scale", "2"], "--noise-scale (0.1 there, 2.0 now)"),
+        (None, ["--noise-scale", "2"], "noise (0.1 there, 2.0 now)"),
         (None, ["--explorer", "ugape"], "('lingape' there, 'ugape' now)"),
     ],
 )
@@ -471,7 +470,7 @@ def test_log_of_another_search_is_refused(arms, table, options, words):
 def test_the_range_of_rewards_is_part_of_the_settings(arms):
     find("--reward-cmd", PLAIN, "--binary", "--max-pulls", "1")
     result = find("--reward-cmd", PLAIN, "--noise-scale", "0.5", "--resume")
-    assert result.exit_code == 1 and "rewards ('binary' there, none now)" in result.stderr
+    assert result.exit_code == 1 and "noise ('binary' there, 0.5 now)" in result.stderr
 
 
 def test_two_searches_on_one_log(arms):
@@ -597,7 +596,7 @@ def test_second_interrupt_and_termination_kill_the_command(arms, signals, code):
 
 def test_interrupt_while_waiting_to_try_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stop, problem = Stop(), Problem(np.eye(2), noise_scale=0.1)
+    stop, problem = Stop(), Problem(np.eye(2), noise=0.1)
 
     def interrupt(sentence):
         stop.level = 1

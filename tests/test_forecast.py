@@ -11,29 +11,29 @@ from lingape.study import Row
 
 class TestForecast:
     def test_gaps_are_as_supposed(self):
-        problem = Problem(soare(3, 0.3).arms)
+        problem = Problem(soare(3, 0.3).arms, noise=1.0)
         for instance in from_gap(problem, gap=0.25, draws=20):
             means = np.sort(instance.arms @ instance.theta)
             assert means[-1] - means[-2] == pytest.approx(0.25)
 
     def test_duplicates_are_no_rivals(self):
-        problem = Problem([[1, 0], [1, 0], [0, 1]])
+        problem = Problem([[1, 0], [1, 0], [0, 1]], noise=1.0)
         for instance in from_gap(problem, gap=0.5, draws=10):
             means = instance.arms @ instance.theta
             assert abs(means[0] - means[2]) == pytest.approx(0.5)
-        alike = Problem([[1.0], [1.0 + 1e-15]])
+        alike = Problem([[1.0], [1.0 + 1e-15]], noise=1.0)
         with pytest.raises(InvalidArgument, match="too similar"):
             from_gap(alike, gap=0.1, draws=1)
         with pytest.raises(InvalidArgument, match="two different arms"):
-            from_gap(Problem([[1, 0], [1, 0]]), gap=0.5, draws=1)
+            from_gap(Problem([[1, 0], [1, 0]], noise=1.0), gap=0.5, draws=1)
 
     def test_priors_have_their_scale(self):
-        problem = Problem(soare(3, 0.3).arms)
+        problem = Problem(soare(3, 0.3).arms, noise=1.0)
         thetas = np.array([i.theta for i in from_prior(problem, prior_scale=3.0, draws=2000)])
         assert thetas.std() == pytest.approx(3.0, rel=0.05)
 
     def test_smaller_gaps_cost_more(self):
-        problem = Problem(soare(3, 0.3).arms)
+        problem = Problem(soare(3, 0.3).arms, noise=1.0)
         few, many = (
             forecast(
                 problem,

@@ -25,7 +25,7 @@ def test_first_steps_by_hand():
 
     ⌊t/2⌋ is a square for t = 3, 8, 9, and t = 4 is the first step that is not even.
     """
-    explorer = FrankWolfeSampling(Problem(np.eye(2)))
+    explorer = FrankWolfeSampling(Problem(np.eye(2), noise=1.0))
     totals, told = explorer.parts.pull.memory.totals, []
     for _ in range(4):
         told.append(explorer.ask())
@@ -157,7 +157,7 @@ def _textbook(problem, tape, rounds):
 
 @pytest.mark.parametrize("instance", [sphere(9, 3, seed=5), canonical(4, 0.9)], ids=_name)
 def test_pulls_are_those_of_the_textbook(instance):
-    problem = instance.problem(noise_scale=0.7, delta=1e-100)
+    problem = instance.problem(noise=0.7, delta=1e-100)
     means = instance.gaussian().means
     expected, several = _textbook(problem, Tape(means, scale=0.7), 300)
     assert several > 10  # games, not only steepest arms

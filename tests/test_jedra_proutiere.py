@@ -12,7 +12,7 @@ from lingape.paper import TABLE_1
 
 def test_jedra_proutiere_by_hand():
     """Two arms pulled 3 and 5 times: V is diagonal, and the spanning set are the arms."""
-    problem = Problem(np.eye(2), noise_scale=2.0, delta=0.1)
+    problem = Problem(np.eye(2), noise=2.0, delta=0.1)
     bound = JedraProutiere()
     estimate = bound.estimate(problem)
     estimate.load(np.array([3, 5]), np.zeros(2))
@@ -39,7 +39,7 @@ def test_jedra_proutiere_is_the_published_number_at_table_1():
 
 def test_jedra_proutiere_is_wider_while_little_is_known():
     """Before V ⪰ cI the factor is 1 + uc/g, with g the least count or the trace's inverse."""
-    problem = Problem(np.eye(2))
+    problem = Problem(np.eye(2), noise=1.0)
     bound = JedraProutiere(u=0.1, c=10.0)
     estimate = bound.estimate(problem)
     for counts, inverse in [([3, 5], 1 / 3), ([10, 10], 1 / 10), ([400, 10], 1 / 10)]:
@@ -71,7 +71,7 @@ def test_jedra_proutiere_does_not_depend_on_units():
     instance = sphere(9, 3, seed=5)
     widths = []
     for change in (np.eye(3), rng.standard_normal((3, 3)), np.diag([1e-3, 1.0, 1e3])):
-        problem = Problem(instance.arms @ change)
+        problem = Problem(instance.arms @ change, noise=1.0)
         bound = JedraProutiere()
         estimate = bound.estimate(problem)
         estimate.load(np.arange(1, 10), np.zeros(9))

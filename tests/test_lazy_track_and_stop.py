@@ -45,10 +45,10 @@ def test_shares_are_those_of_the_lower_bound(instance):
 
 
 def test_ties_get_the_even_design():
-    problem = Problem(np.eye(4))
+    problem = Problem(np.eye(4), noise=1.0)
     explorer = LazyTrackAndStop(problem)
     assert explorer.parts.pull.shares(np.array([1.0, 1.0, 0.0, 0.0])) == pytest.approx([0.25] * 4)
-    with_margin = LazyTrackAndStop(Problem(np.eye(4), epsilon=0.1))
+    with_margin = LazyTrackAndStop(Problem(np.eye(4), epsilon=0.1, noise=1.0))
     assert with_margin.parts.pull.shares(np.array([1.0, 1.0, -9.0, -9.0]))[1] > 0.4
 
 

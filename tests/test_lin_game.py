@@ -84,7 +84,7 @@ def test_optimistic_gains_by_hand():
 def test_closest_alternative_is_the_closest(seed):
     """Against a solver that knows nothing of the closed form."""
     rng = np.random.default_rng(seed)
-    problem = Problem(rng.standard_normal((6, 3)))
+    problem = Problem(rng.standard_normal((6, 3)), noise=1.0)
     basis, theta = problem.orthonormal, rng.standard_normal(3)
     means, weights = basis @ theta, rng.dirichlet(np.ones(6))
     leader, epsilon = int(means.argmax()), 0.1 * (seed % 2)
@@ -153,7 +153,7 @@ def _textbook(problem, tape, rounds, *, convex):
 @pytest.mark.parametrize("seed", [1, 5])
 def test_pulls_are_those_of_the_textbook(kind, seed):
     instance = sphere(6, 3, seed=seed)
-    problem = instance.problem(noise_scale=0.7, delta=1e-9)
+    problem = instance.problem(noise=0.7, delta=1e-9)
     means = instance.gaussian().means
     expected = _textbook(problem, Tape(means, scale=0.7), 250, convex=kind is LinGameC)
     assert pulls_of(kind(problem), Tape(means, scale=0.7), 250) == expected
@@ -233,9 +233,9 @@ def test_mixed_weights_reach_every_arm():
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(InvalidArgument, match="at most 1000 arms"):
-        LinGameC(Problem(np.random.default_rng(0).standard_normal((1_001, 2))))
+        LinGameC(Problem(np.random.default_rng(0).standard_normal((1_001, 2)), noise=1.0))
     with pytest.raises(InvalidBound, match="fixed in advance"):
-        LinGame(Problem(np.eye(2)), bound=FixedDesign())
+        LinGame(Problem(np.eye(2), noise=1.0), bound=FixedDesign())
 
 
 @pytest.mark.parametrize("kind", [LinGame, LinGameC])
@@ -243,5 +243,5 @@ def test_no_noise_to_speak_of(kind):
     """Gaps a million times the noise are no reason to overflow."""
     arms, theta = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]]), np.array([1e6, 0.0])
     world = Gaussian(arms, theta)
-    result = run(kind(Problem(arms)), world, seed=0, max_pulls=100, lane="plain")
+    result = run(kind(Problem(arms, noise=1.0)), world, seed=0, max_pulls=100, lane="plain")
     assert result.certificate.settled and result.correct

@@ -27,14 +27,14 @@ def test_leader_by_hand():
 
     The index of arm 0 is B_10 = -0.1 + c√1.01, of arm 1 B_01 = 0.1 + c√1.01, of arm 2 more.
     """
-    explorer = LinGIFA(Problem(np.eye(3)), bound=Stylised())
+    explorer = LinGIFA(Problem(np.eye(3), noise=1.0), bound=Stylised())
     explorer.tell_many([0] + [1] * 100 + [2] * 100, [1.0] + [0.9] * 100 + [0.8] * 100)
     c = Stylised().radius(explorer.problem, explorer.estimate)
     leader, rival, margin = explorer.contest
     assert (leader, rival) == (0, 1)
     assert margin == pytest.approx(-0.1 + c * np.sqrt(1.01))
     # Were arm 0's average below arm 1's, it might still be far better than arm 1.
-    other = LinGIFA(Problem(np.eye(3)), bound=Stylised())
+    other = LinGIFA(Problem(np.eye(3), noise=1.0), bound=Stylised())
     other.tell_many([0] + [1] * 100 + [2] * 100, [0.85] + [0.9] * 100 + [0.8] * 100)
     assert other.contest.leader == 1
     assert other.contest.margin == pytest.approx(-0.05 + c * np.sqrt(1.01))
@@ -94,7 +94,7 @@ def test_plays_the_pulls_of_a_plain_transcription(instance, m):
 
 def test_finds_the_m_best():
     instance = sphere(8, 3, seed=5)
-    problem, world = instance.problem(noise_scale=0.2), instance.gaussian(scale=0.2)
+    problem, world = instance.problem(noise=0.2), instance.gaussian(scale=0.2)
     best = set(np.argsort(-world.means)[:3].tolist())
     for kind in (LinGIFA, LinGapE):
         explorer = kind(problem, m=3)
@@ -107,7 +107,7 @@ def test_finds_the_m_best():
 def test_certificate_names_arms_that_none_outside_beats():
     """At the end B_ij ≤ ε for every arm i outside and j inside of the answer."""
     instance = sphere(8, 3, seed=2)
-    problem, means = instance.problem(noise_scale=0.2, epsilon=0.2), instance.gaussian().means
+    problem, means = instance.problem(noise=0.2, epsilon=0.2), instance.gaussian().means
     explorer = LinGIFA(problem, m=2)
     pulls_of(explorer, Tape(means, scale=0.2), 20_000)
     inside = explorer.certificate().arms
@@ -125,7 +125,7 @@ def test_lanes():
 
 
 def test_refuses():
-    problem = Problem(np.eye(3))
+    problem = Problem(np.eye(3), noise=1.0)
     with pytest.raises(InvalidBound, match="fixed in advance"):
         LinGIFA(problem, bound=FixedDesign())
     with pytest.raises(InvalidArgument, match="from 1 to 2"):

@@ -14,7 +14,7 @@ from lingape.testing import Tape, pulls_of
 def test_drawn_means_have_the_posterior_covariance():
     """R²XV⁻¹Xᵀ, around the estimate."""
     instance = sphere(5, 3, seed=1)
-    problem = instance.problem(noise_scale=0.5)
+    problem = instance.problem(noise=0.5)
     draws = []
     for seed in range(4_000):
         explorer = LinT3C(problem, seed=seed)
@@ -31,7 +31,7 @@ def test_drawn_means_have_the_posterior_covariance():
 def test_challenger_by_hand():
     """Arms with means 1, 0.9 and 0.5, pulled 1, 1 and 100 times: in standard deviations the
     second is 0.1/√2 behind and the third 0.5/√1.01."""
-    explorer = LinT3C(Problem(np.eye(3)))
+    explorer = LinT3C(Problem(np.eye(3), noise=1.0))
     explorer.tell_many([0, 1] + [2] * 100, [1.0, 0.9] + [0.5] * 100)
     assert explorer.parts.pull._challenger(explorer.estimate, 0) == 1
     explorer.tell_many([1] * 99, [0.4] * 99)  # now it is 0.595/√1.01 behind
@@ -78,7 +78,7 @@ def test_plays_the_pulls_of_a_plain_transcription(instance, seed):
 
 
 def test_seeds_that_compiled_code_cannot_hold_are_refused():
-    problem = Problem(np.eye(2))
+    problem = Problem(np.eye(2), noise=1.0)
     with pytest.raises(InvalidArgument, match="seed"):
         LinT3C(problem, seed=2**63)
     LinT3C(problem, seed=2**63 - 1)

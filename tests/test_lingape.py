@@ -51,7 +51,7 @@ def test_pulling_the_worst_arm_settles_the_best(pull, bound):
 def test_the_doubt_that_two_arms_share_does_not_make_them_rivals(bound):
     """Section 5.2: intervals on gaps choose arm 3, intervals on means would choose arm 2."""
     instance = shared_doubt()
-    explorer = LinGapE(instance.problem(norm_bound=1.5, noise_scale=10.0), bound=bound)
+    explorer = LinGapE(instance.problem(norm_bound=1.5, noise=10.0), bound=bound)
     for arm, times in ((0, 1), (1, 1), (2, 10_000)):  # θ₁ is known well, θ₂ is not
         for _ in range(times):
             explorer.tell(arm, float(instance.gaussian().means[arm]))
@@ -117,7 +117,7 @@ def test_huge_rewards_are_refused():
 
 
 def test_tiny_delta_in_words():
-    explorer = LinGapE(Problem(np.eye(2), delta=1e-12, epsilon=1.0, noise_scale=0.01))
+    explorer = LinGapE(Problem(np.eye(2), delta=1e-12, epsilon=1.0, noise=0.01))
     explorer.tell(0, 1.0)
     explorer.tell(1, 0.0)
     assert "at least 1 - 1e-12" in str(explorer.certificate())
@@ -147,7 +147,7 @@ def test_tell_many_is_all_or_nothing():
 @settings(max_examples=50, deadline=None)
 def test_any_log_can_be_replayed(log):
     """Whatever was told, in whatever order, a saved state continues exactly."""
-    problem = Problem([[1, 0], [0, 1], [1, 1], [1, 0]], epsilon=0.5, names=list("abcd"))
+    problem = Problem([[1, 0], [0, 1], [1, 1], [1, 0]], epsilon=0.5, names=list("abcd"), noise=1.0)
     explorer = LinGapE(problem)
     for arm, reward in log:
         explorer.tell(arm, reward)
@@ -175,7 +175,7 @@ def test_margin_bounds_the_gap_of_the_leader():
 
 
 def test_certificates_in_words():
-    problem = Problem(np.eye(2), epsilon=0.1, delta=0.05, names=["red", "blue"])
+    problem = Problem(np.eye(2), epsilon=0.1, delta=0.05, names=["red", "blue"], noise=1.0)
     explorer = LinGapE(problem)
     assert "Nothing is proven yet" in str(explorer.certificate())
     assert explorer.certificate().to_dict()["gap_bound"] is None
@@ -258,7 +258,7 @@ def test_damaged_verdicts_are_refused(damage):
 
 
 def test_states_with_means_of_zero():
-    explorer = LinGapE(Problem(np.eye(2)))
+    explorer = LinGapE(Problem(np.eye(2), noise=1.0))
     for reward in (1, 1, 1, -1, -1, -1):
         explorer.tell(0, reward)
         explorer.tell(1, reward)
@@ -275,7 +275,7 @@ def test_states_with_means_of_zero():
 )
 def test_dependent_arms_first(arms):
     """Rounding makes dependent arms look independent; the estimate waits for ones that are."""
-    explorer = LinGapE(Problem(arms, epsilon=0.3))
+    explorer = LinGapE(Problem(arms, epsilon=0.3, noise=1.0))
     assert len(explorer.ask_many(7)) == 7
     theta = np.full(len(arms[0]), 0.5)
     for _ in range(300):
@@ -292,7 +292,7 @@ def test_features_too_far_apart_are_refused_in_both_lanes():
     x = rng.standard_normal((8, 3))
     x[:, 2] = x[:, 0] + x[:, 1] + 1e-8 * rng.standard_normal(8)
     arms, theta = 3e7 * x, rng.standard_normal(3) / 3e7
-    problem = Problem(arms, norm_bound=1.0, noise_scale=10.0)
+    problem = Problem(arms, norm_bound=1.0, noise=10.0)
     for lane in ("plain", "compiled"):
         explorer = LinGapE(problem, bound=SelfNormalized())
         try:
@@ -308,15 +308,15 @@ def test_features_too_far_apart_are_refused_in_both_lanes():
     ("problem", "parts"),
     [
         (np.eye(2), {}),
-        (Problem(np.eye(2)), {"bound": Mixture}),
-        (Problem(np.eye(2)), {"bound": "mixture"}),
-        (Problem(np.eye(2)), {"bound": None}),
-        (Problem(np.eye(2)), {"pull": Tracking}),
-        (Problem(np.eye(2)), {"pull": "greedy"}),
+        (Problem(np.eye(2), noise=1.0), {"bound": Mixture}),
+        (Problem(np.eye(2), noise=1.0), {"bound": "mixture"}),
+        (Problem(np.eye(2), noise=1.0), {"bound": None}),
+        (Problem(np.eye(2), noise=1.0), {"pull": Tracking}),
+        (Problem(np.eye(2), noise=1.0), {"pull": "greedy"}),
     ],
 )
 def test_parts_of_the_wrong_kind(problem, parts):
-    with pytest.raises(InvalidArgument, match=r"Problem\(arms\)|not the class"):
+    with pytest.raises(InvalidArgument, match=r"Problem\(arms, noise=...\)|not the class"):
         LinGapE(problem, **parts)
 
 

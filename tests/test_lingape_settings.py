@@ -42,19 +42,22 @@ class TestSpanning:
         """No pull could have given much more volume: each coordinate of an arm is at most 2^d."""
         for seed in range(10):
             x = sphere(50, 4, seed=seed).arms
-            chosen = x[list(Problem(x).spanning)]
+            chosen = x[list(Problem(x, noise=1.0).spanning)]
             assert np.abs(np.linalg.solve(chosen.T, x.T)).max() < 4
 
     def test_units_of_features_do_not_matter(self):
         x = sphere(50, 4, seed=3).arms
-        assert Problem(x).spanning == Problem(x * [1e-3, 1.0, 1e3, 7.0]).spanning
+        assert (
+            Problem(x, noise=1.0).spanning
+            == Problem(x * [1e-3, 1.0, 1e3, 7.0], noise=1.0).spanning
+        )
 
     def test_a_hundred_thousand_arms(self):
         rng = np.random.default_rng(0)
         arms = rng.normal(size=(100_000, 5))
         theta = np.array([1.0, -0.5, 0.3, 0.8, 0.0])
         world = Gaussian(arms, theta, scale=0.5)
-        problem = Problem(arms, noise_scale=0.5, epsilon=0.5)
+        problem = Problem(arms, noise=0.5, epsilon=0.5)
         for lane in ("plain", "compiled"):
             explorer = LinGapE(problem, start="spanning")
             result = run(explorer, world, seed=1, max_pulls=3_000, lane=lane)
@@ -199,9 +202,7 @@ class TestSeveral:
         means = arms @ theta
         best = set(np.argsort(-means)[:4].tolist())
         rule = {"pull": Tracking()} if pull == "tracking" else {}
-        explorer = LinGapE(
-            Problem(arms, noise_scale=0.1, norm_bound=2.0), bound=bound, m=4, **rule
-        )
+        explorer = LinGapE(Problem(arms, noise=0.1, norm_bound=2.0), bound=bound, m=4, **rule)
         result = run(explorer, Gaussian(arms, theta, scale=0.1), seed=0, max_pulls=200_000)
         assert explorer.done and result.correct
         assert set(explorer.top()) == set(result.certificate.arms) == best
@@ -210,7 +211,7 @@ class TestSeveral:
 
     def test_by_hand(self):
         """Three canonical arms, two wanted: the contest is between the second and the third."""
-        explorer = LinGapE(Problem(np.eye(3), noise_scale=1e-3), m=2)
+        explorer = LinGapE(Problem(np.eye(3), noise=1e-3), m=2)
         for arm, reward in [(0, 3.0), (1, 2.0), (2, 1.0)]:
             explorer.tell(arm, reward)
         assert explorer.top() == [0, 1]
@@ -219,7 +220,7 @@ class TestSeveral:
 
     def test_correct_is_about_the_worst_of_them(self):
         arms, theta = np.eye(3), np.array([1.0, 0.9, 0.0])
-        explorer = LinGapE(Problem(arms, epsilon=0.05), m=2)
+        explorer = LinGapE(Problem(arms, epsilon=0.05, noise=1.0), m=2)
         for arm, reward in [(0, 1.0), (1, 0.0), (2, 5.0)]:  # looks like 2 and 0
             explorer.tell(arm, reward)
         explorer.tell(2, 5.0)
@@ -229,7 +230,7 @@ class TestSeveral:
         assert not result.correct
 
     def test_before_arms_can_be_compared(self):
-        explorer = LinGapE(Problem(np.eye(4)), m=2)
+        explorer = LinGapE(Problem(np.eye(4), noise=1.0), m=2)
         assert explorer.top() == [0, 1]
         explorer.tell(2, 5.0)
         assert explorer.top() == [2, 0]
@@ -251,7 +252,7 @@ class TestSeveral:
 
     def test_ties_at_the_edge_are_settled_by_epsilon(self):
         theta = np.array([1.0, 0.5, 0.5, 0.0])
-        problem = Problem(np.eye(4), noise_scale=0.2, epsilon=0.1)
+        problem = Problem(np.eye(4), noise=0.2, epsilon=0.1)
         explorer = LinGapE(problem, m=2)
         result = run(explorer, Gaussian(np.eye(4), theta, scale=0.2), seed=0)
         assert explorer.done and result.correct

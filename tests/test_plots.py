@@ -306,9 +306,12 @@ class TestIntervals:
             assert (upper - lower) / 2 == pytest.approx(widths[int(arm.split()[1])])
 
     def test_twins_of_the_leader_are_known_to_tie(self):
-        problem = Problem(np.eye(3)[[0, 0, 1, 2]])
+        problem = Problem(np.eye(3)[[0, 0, 1, 2]], noise=1.0)
         world = np.array([1.0, 1.0, 0.0, 0.0])
-        explorer, rng = LinUGapE(Problem(problem.arms, norm_bound=1.0)), np.random.default_rng(0)
+        explorer, rng = (
+            LinUGapE(Problem(problem.arms, norm_bound=1.0, noise=1.0)),
+            np.random.default_rng(0),
+        )
         for arm in np.tile(range(4), 10):
             explorer.tell(arm, world[arm] + rng.normal())
         (axes,) = plots.intervals(explorer).axes
@@ -434,7 +437,7 @@ def test_margins_in_words(value, text):
 
 def test_dollars_are_no_formulas(tmp_path):
     names = ["$5 off, then $10", "50% off_today^", "\\frac"]
-    problem = Problem(EASY.arms, names=names)
+    problem = Problem(EASY.arms, names=names, noise=1.0)
     plots.save(
         plots.margin(trace(LinGapE(problem), EASY.gaussian(), lane="plain")), tmp_path / "x"
     )

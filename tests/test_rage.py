@@ -23,7 +23,7 @@ def test_first_phase_by_hand():
 @pytest.mark.parametrize("gap", [0.47, 0.48])
 def test_elimination_by_hand(gap):
     """65 pulls of each: the gap has to reach √(2 log 40 · 2/65) = 0.4765."""
-    explorer = RAGE(Problem(np.eye(2)))
+    explorer = RAGE(Problem(np.eye(2), noise=1.0))
     for _ in range(130):
         arm = explorer.ask()
         explorer.tell(arm, gap * (arm == 0))
@@ -43,7 +43,7 @@ def test_elimination_by_hand(gap):
 def test_accuracy_doubles():
     """The widths at the end of phase t are at most 2⁻ᵗR, whatever the units."""
     for noise_scale in (1.0, 1e-3):
-        problem = sphere(20, 4, seed=1).problem(noise_scale=noise_scale)
+        problem = sphere(20, 4, seed=1).problem(noise=noise_scale)
         explorer = RAGE(problem)
         for t in range(1, 4):
             estimate, due = explorer.estimate.copy(), explorer.plan.quotas
@@ -71,7 +71,7 @@ def test_number_of_phases():
 
 
 def test_shares_of_delta_sum_to_it():
-    explorer = RAGE(Problem(np.eye(2), delta=0.2))
+    explorer = RAGE(Problem(np.eye(2), delta=0.2, noise=1.0))
     spent = 0.0
     for t in range(1, 1000):
         explorer.history = [[0, 1]] * t
@@ -105,7 +105,7 @@ def test_the_best_item_is_rarely_out_where_all_tie():
 def near_items(arms):
     """Two items at an angle of 0.1, of which the first is better by 0.01."""
     items = [[1.0, 0.0], [math.cos(0.1), math.sin(0.1)]]
-    problem = Problem.transductive(arms, items, delta=0.05)
+    problem = Problem.transductive(arms, items, delta=0.05, noise=1.0)
     return problem, Gaussian(problem.arms, [2.0, 0.0])
 
 
@@ -124,7 +124,7 @@ def test_pulls_what_tells_the_items_apart():
 def test_finds_an_item_that_no_arm_is_like():
     rng = np.random.default_rng(4)
     items = rng.standard_normal((12, 3))
-    problem = Problem.transductive(np.eye(3), items, noise_scale=0.3)
+    problem = Problem.transductive(np.eye(3), items, noise=0.3)
     for seed in range(5):
         world = Gaussian(problem.arms, rng.standard_normal(3), scale=0.3)
         plain, compiled = (
@@ -139,7 +139,7 @@ def test_finds_an_item_that_no_arm_is_like():
 
 def test_stops_at_epsilon():
     """Items that tie are an answer each, if within ε."""
-    problem = Problem(np.eye(3), epsilon=0.3)
+    problem = Problem(np.eye(3), epsilon=0.3, noise=1.0)
     result = run(RAGE(problem), Gaussian(problem.arms, [1.0, 1.0, 0.0]), max_pulls=100_000)
     assert result.certificate.settled
     assert 0 < result.certificate.gap_bound <= 0.3
@@ -162,7 +162,7 @@ def test_in_pieces(lane):
 
 
 def test_batches_come_in_any_order_and_cross_phases():
-    explorer = RAGE(Problem(np.eye(4)))
+    explorer = RAGE(Problem(np.eye(4), noise=1.0))
     rng, means = np.random.default_rng(0), [0.3, 0.3, -5.0, -5.0]
     for _ in range(20):
         arms = explorer.ask_many(64)
@@ -177,7 +177,7 @@ def test_batches_come_in_any_order_and_cross_phases():
 
 
 def test_what_is_not_due_is_counted_and_not_used():
-    explorer = RAGE(Problem(np.eye(2)))
+    explorer = RAGE(Problem(np.eye(2), noise=1.0))
     for _ in range(1_000):
         explorer.tell(0, 1.0)
     assert explorer.counts.tolist() == [1_000, 0]
@@ -211,6 +211,6 @@ def test_damaged_phases_are_refused(damage):
 
 def test_brings_its_own_bound():
     with pytest.raises(InvalidBound, match="brings its own"):
-        RAGE(Problem(np.eye(2)), bound=Mixture())
+        RAGE(Problem(np.eye(2), noise=1.0), bound=Mixture())
     with pytest.raises(InvalidBound, match="ridge"):
-        RAGE(Problem(np.eye(2)), ridge=1.0)
+        RAGE(Problem(np.eye(2), noise=1.0), ridge=1.0)

@@ -211,7 +211,7 @@ def test_duplicates_in_the_compiled_lane(bound, count):
         else np.vstack([np.eye(3), np.eye(3)[[0, 0]]])
     )
     problem, world = (
-        Problem(arms @ rotation, norm_bound=2.0),
+        Problem(arms @ rotation, norm_bound=2.0, noise=1.0),
         Gaussian(arms @ rotation, rotation.T[:, 0] * 0.8),
     )
     for seed in range(5):
@@ -249,7 +249,7 @@ def test_nearly_equal_arms_in_the_compiled_lane(bound):
     """Arms 1e-7 apart among many: the cheap formula for their gap has no digits left."""
     arms = sphere(50, 3, 1).arms.copy()
     arms[7] = arms[3] + 1e-7 * arms[4]
-    problem = Problem(arms, norm_bound=1.0, epsilon=1e-3)
+    problem = Problem(arms, norm_bound=1.0, epsilon=1e-3, noise=1.0)
     world = Gaussian(arms, arms[3], scale=0.05)
     plain, compiled = (
         run(LinGapE(problem, bound=bound), world, max_pulls=3_000, lane=lane)
@@ -337,7 +337,7 @@ def test_too_many_arms_for_a_kernel_are_named(caplog, monkeypatch):
 
 def test_a_matrix_that_becomes_singular_is_noticed_in_the_compiled_lane():
     pytest.importorskip("numba")
-    explorer = LinGapE(Problem([[1, 1], [1, 1.0001], [1, -1]]))
+    explorer = LinGapE(Problem([[1, 1], [1, 1.0001], [1, -1]], noise=1.0))
     explorer.tell_many([0, 1, 2], [0.0, 0.0, 0.0])
     lane, rng = compiled_lane(explorer), np.random.default_rng(0)
     world = Gaussian(explorer.problem.arms, [1.0, 0.0]).kernel()
@@ -361,7 +361,7 @@ def test_rows_of_the_compiled_lane_agree_with_a_fresh_solve(count):
     """Also for two arms so close that differences of products have no digits left."""
     arms = sphere(count, 3, 1).arms.copy()
     arms[7] = arms[3] + 1e-6 * arms[4]
-    problem, world = Problem(arms), Gaussian(arms, arms[3])
+    problem, world = Problem(arms, noise=1.0), Gaussian(arms, arms[3])
     explorer = LinGapE(problem)
     lane, rng = compiled_lane(explorer), np.random.default_rng(0)
     for until in range(100, 1_000, 37):

@@ -95,7 +95,7 @@ def test_settings_reach_problem_and_world():
         seed=study.noise(row.instance, 0),
     )
     assert list(row.counts) == list(again.counts)
-    noisy = Study(["lingape"], [canonical(3, 0.5)], problem={"noise_scale": 2.0})
+    noisy = Study(["lingape"], [canonical(3, 0.5)], problem={"noise": 2.0})
     assert noisy.environment(canonical(3, 0.5)).scale == 2.0
 
 
@@ -131,7 +131,7 @@ def test_errors_are_counted():
     """A run that settles on an arm worse by more than ε is an error; an unfinished one is not."""
 
     def hasty(problem):
-        return LinGapE(problem.replace(delta=0.999999, noise_scale=0.01))
+        return LinGapE(problem.replace(delta=0.999999, noise=0.01))
 
     (cell,) = Study({"hasty": hasty}, [canonical(4, 0.3)], seeds=30).run(jobs=1).summary()
     assert 0 < cell.errors < 30

@@ -145,4 +145,4 @@ def test_refusals():
     with pytest.raises(InvalidArgument, match="lane"):
         trace(fresh(), world, lane="fast")
     with pytest.raises(InvalidEnvironment):
-        trace(LinGapE(Problem(np.eye(2))), world)
+        trace(LinGapE(Problem(np.eye(2), noise=1.0)), world)

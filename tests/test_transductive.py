@@ -32,7 +32,7 @@ PULL_RULES = pytest.mark.parametrize("pull", [greedy, Tracking()], ids=["greedy"
 
 
 def posed(**settings):
-    return Problem.transductive(np.eye(3), ITEMS, **settings)
+    return Problem.transductive(np.eye(3), ITEMS, **{"noise": 1.0} | settings)
 
 
 def world(scale=1.0):
@@ -51,7 +51,7 @@ def test_items_come_after_arms():
 
 def test_one_arm_can_be_enough():
     """With one dimension there is nothing else to learn."""
-    problem = Problem.transductive([[1.0]], items=[[2.0], [-1.0]], noise_scale=0.1)
+    problem = Problem.transductive([[1.0]], items=[[2.0], [-1.0]], noise=0.1)
     result = run(LinGapE(problem), Gaussian(problem.arms, [1.0], scale=0.1))
     assert result.arm == 1
     assert result.counts[1:].tolist() == [0, 0]
@@ -70,25 +70,25 @@ def test_one_arm_can_be_enough():
 )
 def test_bad_tables(arms, items):
     with pytest.raises(InvalidProblem):
-        Problem.transductive(arms, items)
+        Problem.transductive(arms, items, noise=1.0)
 
 
 @pytest.mark.parametrize("some", [[], [7], [-1], [0.5], "ab"])
 def test_bad_numbers_of_arms(some):
     for name in ("pullable", "answers"):
         with pytest.raises(InvalidProblem, match=name):
-            Problem(np.eye(4), **{name: some})
+            Problem(np.eye(4), noise=1.0, **{name: some})
 
 
 def test_one_answer_is_no_question():
     with pytest.raises(InvalidProblem, match="2 answers"):
-        Problem(np.eye(4), answers=[2])
+        Problem(np.eye(4), answers=[2], noise=1.0)
 
 
 def test_items_out_of_reach():
     """No pull of the first two axes says anything about the third."""
     with pytest.raises(InvalidProblem, match="span"):
-        LinGapE(Problem.transductive(np.eye(3)[:2], ITEMS))
+        LinGapE(Problem.transductive(np.eye(3)[:2], ITEMS, noise=1.0))
 
 
 @PULL_RULES
@@ -111,7 +111,7 @@ def test_is_lingape_when_all_arms_can_be_both(pull):
     instance = sphere(8, 3, seed=1)
     plain, said = instance.problem(), instance.problem()
     everyone = range(8)
-    said = Problem(instance.arms, pullable=everyone, answers=everyone, norm_bound=1.0)
+    said = Problem(instance.arms, pullable=everyone, answers=everyone, norm_bound=1.0, noise=1.0)
     tapes = [Tape(instance.gaussian().means) for _ in range(2)]
     first, second = LinGapE(plain, pull=pull), LinGapE(said, pull=pull)
     assert pulls_of(first, tapes[0], 2_000) == pulls_of(second, tapes[1], 2_000)
@@ -123,7 +123,7 @@ def test_items_that_are_the_arms_are_lingape(pull):
     """The same arms once to pull and once to choose among: the same pulls as if they were one."""
     instance = soare(3, 0.3)
     count = len(instance.arms)
-    problem = Problem.transductive(instance.arms, instance.arms, norm_bound=2.0)
+    problem = Problem.transductive(instance.arms, instance.arms, norm_bound=2.0, noise=1.0)
     means = instance.gaussian().means
     bound = SelfNormalized()
     plain = LinGapE(instance.problem(norm_bound=2.0), pull=pull, bound=bound)
@@ -184,7 +184,7 @@ def test_recommends_items_from_the_start():
 
 def test_result_is_about_items():
     """The first axis pays more than any item; it cannot be the answer, so nothing is missing."""
-    problem = Problem.transductive(np.eye(3), [[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]], noise_scale=0.1)
+    problem = Problem.transductive(np.eye(3), [[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]], noise=0.1)
     result = run(LinGapE(problem), Gaussian(problem.arms, [1.0, 0.2, 0.0], scale=0.1))
     assert (result.arm, result.true_gap, result.correct) == (3, 0.0, True)
     cut = run(LinGapE(problem), Gaussian(problem.arms, [0.1, 0.9, 0.0]), max_pulls=1)
@@ -193,7 +193,7 @@ def test_result_is_about_items():
 
 
 def test_m_items():
-    explorer = LinGapE(posed(noise_scale=0.1), m=2)
+    explorer = LinGapE(posed(noise=0.1), m=2)
     result = run(explorer, world(scale=0.1))
     assert sorted(result.certificate.arms) == [3, 5]
     assert result.correct
@@ -216,7 +216,7 @@ def test_gaps_are_those_of_answers():
 
 def test_gaps_ignore_a_pullable_arm_that_ties():
     """An arm as good as the best answer is not a rival of it."""
-    problem = Problem.transductive(np.eye(2), [[1.0, 0.0], [0.0, 1.0]])
+    problem = Problem.transductive(np.eye(2), [[1.0, 0.0], [0.0, 1.0]], noise=1.0)
     assert gaps(problem, [1.0, 0.5])[0] == 2
     assert gaps(problem, [1.0, 0.5])[1][2:] == pytest.approx([0.5, 0.5])
 
@@ -225,7 +225,7 @@ def test_characteristic_time_by_hand():
     """Items that differ by y = (0.5, -0.5): ρ(y) = 1 by the axes, 4 by vectors half as long."""
     items = [[0.5, 0.0], [0.0, 0.5]]
     for size, rho in ((1.0, 1.0), (0.5, 4.0)):
-        problem = Problem.transductive(size * np.eye(2), items, noise_scale=3.0)
+        problem = Problem.transductive(size * np.eye(2), items, noise=3.0)
         time = characteristic_time(problem, [1.0, 0.6])
         assert time.time == pytest.approx(2 * 9 * rho / 0.2**2, rel=1e-5)
         assert time.allocation == pytest.approx([0.5, 0.5, 0.0, 0.0], abs=1e-3)
@@ -235,7 +235,7 @@ def test_characteristic_time_needs_the_right_arms():
     """Soare's two arms alone tell themselves apart 300 times slower than with the second axis."""
     items = [[1.0, 0.0], [math.cos(0.1), math.sin(0.1)]]
     axes, own = (
-        characteristic_time(Problem.transductive(arms, items), [2.0, 0.0]).time
+        characteristic_time(Problem.transductive(arms, items, noise=1.0), [2.0, 0.0]).time
         for arms in (np.eye(2), items)
     )
     assert own > 300 * axes
@@ -243,7 +243,7 @@ def test_characteristic_time_needs_the_right_arms():
 
 def test_characteristic_time_of_plain_problems_is_as_before():
     instance = canonical(4, 0.5)
-    everyone = Problem.transductive(instance.arms, instance.arms)
+    everyone = Problem.transductive(instance.arms, instance.arms, noise=1.0)
     plain = characteristic_time(instance.problem(), instance.theta)
     items = characteristic_time(everyone, instance.theta)
     assert items.time == pytest.approx(plain.time, rel=1e-5)

@@ -46,7 +46,7 @@ def test_ugape_and_lingape_behave_alike_on_canonical_arms():
 
 def test_ugape_by_hand():
     """Two arms, equal counts: β = R√(2 log(4K n³/δ)/T), B = difference + 2β."""
-    explorer = UGapE(Problem(np.eye(2), noise_scale=0.5))
+    explorer = UGapE(Problem(np.eye(2), noise=0.5))
     for reward in (1.0, 0.0):
         explorer.tell(0, reward + 0.25)
         explorer.tell(1, reward)
@@ -59,7 +59,7 @@ def test_intervals_on_arms_choose_the_wrong_rival():
     instance = shared_doubt()
     rivals = {}
     for build in (LinUGapE, LinGapE):
-        problem = instance.problem(norm_bound=1.5, noise_scale=2.7)
+        problem = instance.problem(norm_bound=1.5, noise=2.7)
         explorer = build(problem, bound=SelfNormalized())
         for arm, times in ((0, 1), (1, 1), (2, 3_000)):
             for _ in range(times):
@@ -87,27 +87,27 @@ class TestEqualFeatures:
     def test_they_are_told_apart(self, build, lane):
         wrong = 0
         for seed in range(40):
-            explorer = build(Problem(self.arms))
+            explorer = build(Problem(self.arms, noise=1.0))
             run(explorer, _Featureless(self.means), seed=seed, lane=lane)
             wrong += explorer.recommend() != 0
         assert wrong <= 4  # of which δ allows 2
 
     def test_at_the_end_of_a_budget(self):
-        explorer = SequentialHalving(Problem(self.arms[:2]), budget=20)
+        explorer = SequentialHalving(Problem(self.arms[:2], noise=1.0), budget=20)
         run(explorer, _Featureless(self.means[:2]))
         assert explorer.certificate().gap_bound > 1  # ten pulls each prove no more
 
     def test_samplers_that_pull_by_features_refuse(self):
         for build in (LinGame, LazyTrackAndStop, FrankWolfeSampling, LinT3C):
             with pytest.raises(InvalidBound, match="arm 0 and arm 1 have the same"):
-                build(Problem(self.arms), bound=Unstructured())
-            build(Problem(np.eye(3)), bound=Unstructured())
+                build(Problem(self.arms, noise=1.0), bound=Unstructured())
+            build(Problem(np.eye(3), noise=1.0), bound=Unstructured())
 
     def test_nor_does_a_design_for_features_go_with_it(self):
         with pytest.raises(InvalidBound, match="Use UGapE or Uniform"):
-            XYStatic(Problem(self.arms), bound=Unstructured())
+            XYStatic(Problem(self.arms, noise=1.0), bound=Unstructured())
         with pytest.raises(InvalidBound, match="from its own pulls alone"):
-            LinGapE(Problem(np.eye(3), pullable=[0, 1]), bound=Unstructured())
+            LinGapE(Problem(np.eye(3), pullable=[0, 1], noise=1.0), bound=Unstructured())
 
 
 class _Featureless:

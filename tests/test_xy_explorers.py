@@ -160,7 +160,7 @@ def test_oracle_takes_what_the_solver_reaches():
     rng = np.random.default_rng(0)
     for _ in range(150):
         arms = rng.normal(size=(int(rng.integers(3, 9)), int(rng.integers(2, 5))))
-        explorer = XYOracle(Problem(arms), theta=rng.normal(size=arms.shape[1]))
+        explorer = XYOracle(Problem(arms, noise=1.0), theta=rng.normal(size=arms.shape[1]))
         assert explorer.plan.shares.sum() == pytest.approx(1.0, abs=1e-4)
 
 
@@ -176,7 +176,7 @@ def test_adaptive_stops_at_epsilon():
 
 
 def test_adaptive_never_returns_to_a_discarded_arm():
-    explorer = XYAdaptive(Problem(np.eye(4)))
+    explorer = XYAdaptive(Problem(np.eye(4), noise=1.0))
     first = True
     for _ in range(3_000):
         if explorer.done:
@@ -190,7 +190,7 @@ def test_adaptive_never_returns_to_a_discarded_arm():
 
 def test_adaptive_batches_cross_phases():
     """What a new phase has no use for is counted and forgotten; refusals leave no trace."""
-    explorer = XYAdaptive(Problem(np.eye(4)))
+    explorer = XYAdaptive(Problem(np.eye(4), noise=1.0))
     means = [5.0, 5.0, -5.0, -5.0]
     for _ in range(20):
         if explorer.done:
@@ -220,21 +220,21 @@ def test_adaptive_batches_cross_phases():
 )
 def test_bad_arguments(make):
     with pytest.raises(InvalidArgument):
-        make(Problem(np.eye(2)))
+        make(Problem(np.eye(2), noise=1.0))
 
 
 def test_bounds_of_the_wrong_kind():
     with pytest.raises(InvalidBound, match="ridge"):
-        XYStatic(Problem(np.eye(2)), ridge=1.0)
+        XYStatic(Problem(np.eye(2), noise=1.0), ridge=1.0)
     for build in (UGapE, LinUGapE):
         for bound in (FixedDesign(), Mixture()):
             with pytest.raises(InvalidBound, match="does not serve"):
-                build(Problem(np.eye(2)), bound=bound)
+                build(Problem(np.eye(2), noise=1.0), bound=bound)
     with pytest.raises(InvalidBound, match="LinGapE"):
-        XYAdaptive(Problem(np.eye(2)), bound=Mixture())
+        XYAdaptive(Problem(np.eye(2), noise=1.0), bound=Mixture())
     with pytest.raises(InvalidBound, match="at most"):
-        UGapE(Problem(np.ones((5_000, 1))))
-    assert XYStatic(Problem(np.eye(2)), bound=Mixture()).ask() == 0
+        UGapE(Problem(np.ones((5_000, 1)), noise=1.0))
+    assert XYStatic(Problem(np.eye(2), noise=1.0), bound=Mixture()).ask() == 0
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
@@ -255,7 +255,7 @@ def test_untested_pulls_never_hide_a_stop():
     for seed in range(20):
         arms = rng.normal(size=(6, 3))
         world = Gaussian(arms, rng.normal(size=3), scale=1.0)
-        problem = Problem(arms, epsilon=0.2 * (seed % 2))
+        problem = Problem(arms, epsilon=0.2 * (seed % 2), noise=1.0)
         plain, compiled = (
             run(XYStatic(problem), world, seed=seed, max_pulls=8_000, lane=lane)
             for lane in ("plain", "compiled")

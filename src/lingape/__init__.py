@@ -3,7 +3,7 @@
 Each option (arm) has a feature vector x; a trial pays xᵀθ plus noise; θ is unknown. An explorer is
 asked which arm to pull and told what it paid, until it knows which arm is best:
 
-    problem = Problem(arms, noise_scale=1.0, delta=0.05)
+    problem = Problem(arms, noise=1.0, delta=0.05)
     explorer = LinGapE(problem)
     while not explorer.done:
         arm = explorer.ask()

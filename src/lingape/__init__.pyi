@@ -17,6 +17,7 @@ from .environments import (
     Gaussian,
     Instance,
     Signed,
+    ZeroOne,
     canonical,
     items,
     outsider,
@@ -55,7 +56,8 @@ from .explorers import (
     XYStatic,
 )
 from .least_squares import LeastSquares
-from .live import Client, Experiment, Ticket, noise_scale_for
+from .live import Client, Experiment, Ticket
+from .noise import Binary, Bounded, Normal, SubGaussian
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
 from .runs import Ending, Result, Step, play, run
@@ -74,7 +76,9 @@ __all__ = [
     "PULLS",
     "RAGE",
     "BayesGap",
+    "Binary",
     "Bound",
+    "Bounded",
     "BudgetCertificate",
     "Certificate",
     "Client",
@@ -98,6 +102,7 @@ __all__ = [
     "LinT3C",
     "LinUGapE",
     "Mixture",
+    "Normal",
     "ODLinBAI",
     "Problem",
     "PullRule",
@@ -110,6 +115,7 @@ __all__ = [
     "Step",
     "Study",
     "Stylised",
+    "SubGaussian",
     "Cell",
     "Ticket",
     "Tracking",
@@ -121,10 +127,10 @@ __all__ = [
     "XYAdaptive",
     "XYOracle",
     "XYStatic",
+    "ZeroOne",
     "canonical",
     "greedy",
     "items",
-    "noise_scale_for",
     "outsider",
     "play",
     "run",

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .printable import printable
+from .printable import printable, stated
 from .problem import Problem
 
 UPWARD = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
@@ -125,20 +125,6 @@ def share(delta: float) -> str:
 def counted(pulls: int) -> str:
     """Return a number of pulls in words."""
     return "1 pull" if pulls == 1 else f"{pulls} pulls"
-
-
-def stated(plain: str, exact: str) -> str:
-    """Return an assumption: a sentence for everyone, and the exact statement behind it."""
-    return f"{plain} Precisely: {exact}"
-
-
-def noise_assumption(problem: Problem) -> str:
-    return stated(
-        "An arm's average reward is a fixed weighted sum of its features, and rewards scatter "
-        f"around it by chance, on a scale of at most {problem.noise_scale:g}.",
-        "a pull of an arm with features x pays xᵀθ plus noise that, given all rewards told before "
-        f"it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
-    )
 
 
 def norm_assumption(problem: Problem) -> str:

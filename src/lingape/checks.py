@@ -1,9 +1,21 @@
 """Checks of arguments that are used throughout the package."""
 
+import math
 from operator import index
 from typing import Any
 
 from .errors import InvalidArgument, LingapeError
+
+# Squares of features are summed, so features outside this range would over- or underflow.
+LARGEST, SMALLEST = 1e100, 1e-100  # also of rewards and settings
+
+
+def as_float(value: Any) -> float:
+    """Return value as a float, or NaN if it is not a number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def checked_whole(

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import FloatArray, IntArray
+from .checks import LARGEST, SMALLEST, as_float
 from .designs import DirectionProgram, Mix, xy
 from .errors import InvalidArgument
-from .problem import LARGEST, SMALLEST, Problem, as_float, checked_theta
+from .problem import Problem, checked_theta
 
 
 class CharacteristicTime(NamedTuple):
@@ -80,7 +81,7 @@ def characteristic_time(
     best, delta = gaps(problem, theta)
     if not SMALLEST <= problem.noise_scale / float(delta[best]) <= LARGEST:
         raise InvalidArgument(
-            f"noise_scale (R) and the smallest gap, {delta[best]:g}, are too far apart in size to "
+            f"noise (R) and the smallest gap, {delta[best]:g}, are too far apart in size to "
             f"compute with; got {problem.noise_scale:g}. Are both in the same units?"
         )
     rivals = _rivals(problem, best)

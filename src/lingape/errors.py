@@ -3,7 +3,7 @@
 LingapeError
 ├── InvalidProblem     (ValueError)    the question itself cannot be asked
 ├── InvalidArm         (ValueError)    no such arm
-├── InvalidReward      (ValueError)    not a finite number
+├── InvalidReward      (ValueError)    not a finite number, or outside of what was promised
 ├── InvalidBound       (ValueError)    the bound does not fit the explorer or the problem
 ├── InvalidEnvironment (ValueError)    a simulated world that cannot exist
 ├── InvalidState       (ValueError)    a saved state that is damaged
@@ -39,7 +39,7 @@ class InvalidArm(LingapeError, ValueError):
 
 
 class InvalidReward(LingapeError, ValueError):
-    """The reward is not a finite number."""
+    """The reward is not a finite number, or not one that the problem's noise allows."""
 
 
 class InvalidBound(LingapeError, ValueError):

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .arrays import FloatArray
+from .checks import LARGEST, SMALLEST, as_float
 from .environments import Instance
 from .errors import InvalidArgument
-from .problem import LARGEST, SMALLEST, Problem, as_float
+from .problem import Problem
 from .study import Builder, Row, Study
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -108,12 +109,13 @@ def forecast(
     jobs: int = -1,
     progress: Any = None,
 ) -> Forecast:
-    """Simulate the explorers once on each instance, with Gaussian noise."""
+    """Simulate the explorers once on each instance, with Gaussian noise on the problem's scale."""
     settings = {
-        name: value
-        for name, value in problem.to_dict().items()
-        if name in ("noise_scale", "epsilon", "delta", "norm_bound") and value is not None
+        name: getattr(problem, name)
+        for name in ("epsilon", "delta", "norm_bound")
+        if getattr(problem, name) is not None
     }
+    settings["noise"] = problem.noise_scale
     study = Study(explorers, instances, seeds=1, max_pulls=max_pulls, problem=settings)
     return Forecast(study.run(jobs=jobs, progress=progress).rows, max_pulls)
 

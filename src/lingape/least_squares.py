@@ -314,7 +314,8 @@ class LeastSquares:
     def restore(self, state: Any, *, noise_scale: float = 1.0) -> None:
         """Take over a saved state, after checking that it holds together.
 
-        noise_scale: the size of means that are as good as 0.
+        noise_scale: R, if it is known. Means much smaller than it, or than the averages that they
+            are made of, are as good as 0.
         """
         count = len(self.features)
         counts, sums = _array(state, "counts", (count,)), _array(state, "sums", (count,))
@@ -339,10 +340,11 @@ class LeastSquares:
         if leader >= 0:
             self._compare_with(int(leader))
         log_det, spectrum = self.base_log_det, self.spectrum
+        small = noise_scale + float(np.abs(sums / np.maximum(counts, 1)).max())
         for name in self._caches():
             fresh = getattr(self, name)
             saved = _array(caches, name, fresh.shape)
-            scale = noise_scale if name == "means" else 1e-300
+            scale = small if name == "means" else 1e-300
             # The spectrum is as old as the last rebuild.
             if name != "spectrum" and np.abs(saved - fresh).max() > 1e-6 * (
                 np.abs(fresh).max() + scale

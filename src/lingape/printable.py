@@ -42,6 +42,11 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def stated(plain: str, exact: str) -> str:
+    """Return an assumption: a sentence for everyone, and the exact statement behind it."""
+    return f"{plain} Precisely: {exact}"
+
+
 def markdown_list(items: Iterable[str]) -> str:
     """Return a list with a dash before each item."""
     return "\n".join(f"- {item}" for item in items)

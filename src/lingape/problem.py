@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import BoolArray, FloatArray, IntArray
-from .checks import checked_whole, glimpse
-from .errors import InvalidArgument, InvalidArm, InvalidProblem
+from .checks import LARGEST, SMALLEST, as_float, checked_whole, glimpse
+from .errors import InvalidArgument, InvalidArm, InvalidBound, InvalidProblem
+from .noise import Noise, checked_noise, finite_reward
 from .printable import encodable
 from .ties import first_max
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
-# Squares of features are summed, so features outside this range would over- or underflow.
-LARGEST, SMALLEST = 1e100, 1e-100  # also of rewards and settings
 LEAST_DELTA = 1e-300  # 1/δ is computed
 # A direction this much thinner than the widest one is lost in rounding when it is squared.
 THINNEST = 1e-10
@@ -33,8 +32,9 @@ class Problem:
     """Find an arm within `epsilon` of the best with probability at least 1 - `delta`.
 
     arms: one row of features per arm, anything array-like of shape (K, d).
-    noise_scale: R; rewards deviate from their mean by R-sub-Gaussian noise. A standard deviation
-        for Gaussian rewards, half the range for bounded ones (so 1 for rewards of ±1).
+    noise: what rewards are like; the guarantee rests on it, so there is no default. A number R
+        for R-sub-Gaussian noise (its standard deviation if it is Gaussian), Bounded(low, high) or
+        (low, high), Binary() or "binary", Normal() or "normal" for an unknown standard deviation.
     norm_bound: S with ‖θ‖ ≤ S. Only the paper's bounds need it.
     epsilon: how far from the best arm the answer may be; 0 asks for the best itself.
     delta: the probability with which the answer may be wrong.
@@ -42,13 +42,13 @@ class Problem:
     pullable: which arms can be pulled, by number; all unless given.
     answers: which arms can be the answer; all unless given. See `transductive`.
 
-    >>> problem = Problem([[1, 0], [0, 1]], names=["control", "variant"])
+    >>> problem = Problem([[1, 0], [0, 1]], noise="binary", names=["control", "variant"])
     >>> problem.name(1)
     'variant'
     """
 
     arms: FloatArray
-    noise_scale: float = 1.0
+    noise: Noise
     norm_bound: float | None = None
     epsilon: float = 0.0
     delta: float = 0.05
@@ -60,7 +60,7 @@ class Problem:
         self,
         arms: npt.ArrayLike,
         *,
-        noise_scale: float = 1.0,
+        noise: Noise | float | Sequence[float] | str | None = None,
         norm_bound: float | None = None,
         epsilon: float = 0.0,
         delta: float = 0.05,
@@ -70,7 +70,7 @@ class Problem:
     ) -> None:
         values: dict[str, Any] = dict(
             arms=_checked_arms(arms),
-            noise_scale=_number("noise_scale", "R", noise_scale),
+            noise=checked_noise(noise),
             norm_bound=None if norm_bound is None else _number("norm_bound", "S", norm_bound),
             epsilon=_number("epsilon", "ε", epsilon, zero=True),
             delta=_checked_delta(delta),
@@ -103,7 +103,7 @@ class Problem:
         k, d = self.arms.shape
         extra = "" if self.norm_bound is None else f", norm_bound={self.norm_bound:g}"
         return (
-            f"Problem({k} arms in {d} dimensions, noise_scale={self.noise_scale:g}{extra}, "
+            f"Problem({k} arms in {d} dimensions, noise={self.noise!r}{extra}, "
             f"epsilon={self.epsilon:g}, delta={self.delta:g})"
         )
 
@@ -125,7 +125,7 @@ class Problem:
         Items are the arms that come after those that can be pulled: item m has number K + m.
         names: of the items.
 
-        >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]])
+        >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=1)
         >>> problem.name(2), problem.answers
         ('item 0', (2, 3))
         """
@@ -156,6 +156,21 @@ class Problem:
         return _mask(self.answers, len(self))
 
     @property
+    def noise_scale(self) -> float:
+        """R, with which the noise is R-sub-Gaussian; raises InvalidBound if it is not known."""
+        return self.scale_for("This")
+
+    def scale_for(self, who: str) -> float:
+        """Return R, or raise InvalidBound if it is not known; `who` needs it."""
+        if self.noise.scale is None:
+            raise InvalidBound(
+                f"{who} needs the scale of the noise, which noise={self.noise!r} leaves open: "
+                "give a scale (noise=R) or a range (noise=Bounded(low, high)), or use an explorer "
+                "that learns it."
+            )
+        return self.noise.scale
+
+    @property
     def plain(self) -> bool:
         """Whether every arm can be pulled and be the answer."""
         return self.pullable is None and self.answers is None
@@ -181,6 +196,12 @@ class Problem:
                 f"{glimpse(list(self.pullable or ()))}. Nothing was recorded."
             )
         return index
+
+    def check_reward(self, reward: Any) -> float:
+        """Return a reward that there can be as a float, or raise InvalidReward."""
+        value = finite_reward(reward)
+        self.noise.check(value)
+        return value
 
     @cached_property
     def twins(self) -> IntArray:
@@ -259,12 +280,12 @@ class Problem:
         """Return the problem as JSON-able data; `Problem(**data)` gives it back."""
         values = {part.name: getattr(self, part.name) for part in fields(self)[1:]}
         lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
-        return {"arms": self.arms.tolist()} | values | lists
+        return {"arms": self.arms.tolist()} | values | lists | {"noise": self.noise.to_data()}
 
     def replace(self, **changes: Any) -> "Problem":
         """Return this problem with some arguments changed.
 
-        >>> Problem([[1, 0], [0, 1]]).replace(delta=0.01).delta
+        >>> Problem([[1, 0], [0, 1]], noise=1).replace(delta=0.01).delta
         0.01
         """
         return Problem(**self.to_dict() | changes)
@@ -361,16 +382,7 @@ def _number(name: str, symbol: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
-def as_float(value: Any) -> float:
-    """Return value as a float, or NaN if it is not a number."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
 _ADVICE = {
-    "noise_scale": "Use the noise's standard deviation, or half the range of bounded rewards.",
     "norm_bound": "Use an upper bound on the length of θ, or leave it out: Mixture() needs none.",
     "epsilon": "Use 0 to ask for the best arm itself, more to accept one that close to it.",
 }

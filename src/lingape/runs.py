@@ -15,10 +15,11 @@ from .arrays import FloatArray, IntArray
 from .certificate import Certificate
 from .checks import checked_whole
 from .environments import Environment
-from .errors import InvalidArgument, InvalidEnvironment, MissingExtra
+from .errors import InvalidArgument, InvalidEnvironment, InvalidReward, MissingExtra
 from .explorers import Explorer
 from .kernels.parts import has_kernel
 from .lanes import CompiledLane, compiled_lane
+from .noise import Bounded
 from .problem import Problem
 
 Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
@@ -200,7 +201,7 @@ def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> N
     if not hasattr(environment, "means") or not hasattr(environment, "pull"):
         raise InvalidEnvironment(
             f"{type(environment).__name__} is not an Environment. Of an instance, use "
-            "instance.gaussian() or instance.signed()."
+            "instance.gaussian(), instance.signed() or instance.zero_one()."
         )
     if len(environment.means) != len(explorer.problem):
         raise InvalidEnvironment(
@@ -212,7 +213,25 @@ def check_run(explorer: Explorer, environment: Environment, max_pulls: int) -> N
         raise InvalidEnvironment(
             "The world and the problem have different features; they must be the same arms."
         )
+    check_promise(explorer.problem, environment)
     checked_limit(max_pulls)
+
+
+def check_promise(problem: Problem, environment: Environment) -> None:
+    """Raise if the world is known to pay rewards that the problem rules out."""
+    noise, ends = problem.noise, getattr(environment, "reward_range", None)
+    if ends is None or not isinstance(noise, Bounded):
+        return
+    try:
+        for end in ends:
+            noise.check(end)
+    except InvalidReward as reason:
+        pays = "any number" if np.isinf(ends).any() else f"from {ends[0]:g} to {ends[1]:g}"
+        raise InvalidEnvironment(
+            f"Rewards have to be {noise.words}, by the noise of the problem, but "
+            f"{type(environment).__name__} pays {pays}. Give the problem the noise that the world "
+            "has."
+        ) from reason
 
 
 def checked_limit(max_pulls: int) -> int:

@@ -146,8 +146,8 @@ def picture(folder: Path) -> None:
     """Take the pictures of the documentation."""
     names, arms, means = prompts()
     with tempfile.TemporaryDirectory() as place, serving(f"sqlite:///{place}/run.db") as server:
-        server.create("prompts", arms, names=names, noise_scale=0.5, epsilon=0.1)
-        server.create("subject-lines", np.eye(4).tolist(), noise_scale=0.5, epsilon=0.05)
+        server.create("prompts", arms, names=names, noise=0.5, epsilon=0.1)
+        server.create("subject-lines", np.eye(4).tolist(), noise=0.5, epsilon=0.05)
         server.play("subject-lines", [0.1, 0.2, 0.15, 0.12], pulls=40, noise=0.5)
         server.play("prompts", means, pulls=700, noise=0.4)
         server.post("/prompts/ask", {"n": 4, "worker": "gpu-2", "ttl": "6h"})

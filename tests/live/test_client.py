@@ -29,7 +29,7 @@ from lingape.errors import (
 )
 from lingape.live import RemoteExperiment, Settled, Unreadable, experiments
 
-EASY = Problem([[1, 0], [0, 1]], noise_scale=0.5, names=["red", "blue"])
+EASY = Problem([[1, 0], [0, 1]], noise=0.5, names=["red", "blue"])
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_errors_are_those_of_experiments(client, name):
     with pytest.raises(InvalidArgument, match="No explorer"):
         client.create("new", EASY, explorer="nobody")
     with pytest.raises(InvalidProblem, match="too thin"):
-        client.create("new", Problem([[1, 1], [1, 1 + 1e-13]]))
+        client.create("new", Problem([[1, 1], [1, 1 + 1e-13]], noise=1.0))
     with pytest.raises(NotFound, match="no experiment"):
         client.experiment("nobody").status()
     with pytest.raises(NotFound, match="No ticket"):
@@ -146,7 +146,9 @@ def test_urls(url):
 def test_a_problem_that_is_too_large_is_refused(client, name):
     """Also if the server decides that long before everything is sent."""
     with pytest.raises(InvalidArgument, match="at most 1000000 numbers"):
-        client.create(name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500))))
+        client.create(
+            name, Problem(np.random.default_rng(0).integers(9, size=(3_000, 500)), noise=1.0)
+        )
     assert name not in [line.name for line in client.experiments()]
 
 
@@ -287,7 +289,7 @@ def test_the_shell(server, name, tmp_path):
     arms = tmp_path / "arms.csv"
     assert call("new", arms, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
     assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms"] == 2
-    assert "--noise-scale (" in call("new", arms, "--binary", code=1)
+    assert "noise (0.1 there, 'binary' now)" in call("new", arms, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"]
     assert call("tell", first[0], "-0.5") == "1 reward.\n"

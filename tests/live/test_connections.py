@@ -17,7 +17,7 @@ import lingape
 from lingape.live.server import Limits
 from lingape.live.server.connections import FEW, FULL, most_connections, protocol
 
-PROBLEM = lingape.Problem([[1, 0], [0, 1]])
+PROBLEM = lingape.Problem([[1, 0], [0, 1]], noise=1.0)
 HALF = b"GET / HTTP/1.1\r\nHost: local"
 HALF_BODY = (
     b"POST /api/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

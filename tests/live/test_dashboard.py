@@ -61,7 +61,7 @@ def sideways(page):
 
 
 def test_the_page_moves_with_rewards_until_the_certificate_appears(server, visit):
-    server.create("moves", EYE, names=NAMES, noise_scale=0.3, epsilon=0.05)
+    server.create("moves", EYE, names=NAMES, noise=0.3, epsilon=0.05)
     page = visit(server, "moves")
     sees(page, "#connection", "Live")
     sees(page, ".headline", "No arm leads yet")
@@ -93,7 +93,7 @@ def test_the_page_moves_with_rewards_until_the_certificate_appears(server, visit
 @pytest.fixture(scope="module")
 def doubtful(server):
     """Settled, and then told rewards that are not as supposed."""
-    server.create("doubtful", EYE, names=NAMES, noise_scale=0.3, epsilon=0.05)
+    server.create("doubtful", EYE, names=NAMES, noise=0.3, epsilon=0.05)
     assert server.play("doubtful", MEANS, pulls=500)
     for _ in range(100):
         server.post("/doubtful/add", {"arm": 0, "reward": 9.0})
@@ -135,7 +135,7 @@ def test_the_list_does_not_show_as_settled_what_is_doubtful(doubtful, visit):
 @pytest.fixture(scope="module")
 def lossy(server):
     """The worst arm's bad rewards are voided, and it looks best."""
-    server.create("lossy", EYE, names=NAMES, noise_scale=0.5, epsilon=0.1)
+    server.create("lossy", EYE, names=NAMES, noise=0.5, epsilon=0.1)
     rng = np.random.default_rng(0)
     for _ in range(2_000):
         (ticket,) = server.post("/lossy/ask", {})["tickets"]
@@ -177,7 +177,7 @@ def test_the_model_check_shows_how_far_off_arms_are(crowd, visit):
 
 
 def test_overdue_tickets_are_told_from_pending_ones(server, visit):
-    server.create("late", EYE, names=NAMES, noise_scale=0.3)
+    server.create("late", EYE, names=NAMES, noise=0.3)
     server.post("/late/ask", {"n": 2, "ttl": "1d"})
     server.post("/late/ask", {"n": 3, "ttl": 1})
     page = visit(server, "late")
@@ -190,7 +190,7 @@ def test_overdue_tickets_are_told_from_pending_ones(server, visit):
 
 def test_names_are_text_whatever_is_in_them(server, visit):
     names = [HOSTILE, f"{HOSTILE} 2", "x" * 190]
-    server.create("hostile", EYE, names=names, noise_scale=0.3, epsilon=0.05)
+    server.create("hostile", EYE, names=names, noise=0.3, epsilon=0.05)
     server.play("hostile", MEANS, pulls=4, worker=HOSTILE)
     (ticket,) = server.post("/hostile/ask", {})["tickets"]
     server.post("/hostile/void", {"ticket": ticket["id"], "reason": HOSTILE})
@@ -212,7 +212,7 @@ def crowd(server):
     rng = np.random.default_rng(0)
     more = [[1.0, *row] for row in rng.uniform(-1, 0, (35, 5)).tolist()]
     names += [f"a variant that somebody described at some length, number {i}" for i in range(35)]
-    server.create("crowd", arms + more, names=names, noise_scale=0.5, epsilon=0.05)
+    server.create("crowd", arms + more, names=names, noise=0.5, epsilon=0.05)
     means = np.concatenate([means, np.array(more) @ [0.3, 0.2, 0.12, 0.05, 0.02, 0.1]])
     server.play("crowd", means, pulls=70, noise=0.4)
     server.post("/crowd/ask", {"n": 3})
@@ -348,7 +348,7 @@ def test_scales_can_be_switched(crowd, visit):
 
 
 def test_without_a_stream_it_asks_again(server, visit):
-    server.create("polled", EYE, names=NAMES, noise_scale=0.3)
+    server.create("polled", EYE, names=NAMES, noise=0.3)
     page = visit(server, trouble=True)
     page.route("**/stream", lambda route: route.abort())
     page.goto(f"{server.url}/#/polled")
@@ -358,7 +358,7 @@ def test_without_a_stream_it_asks_again(server, visit):
 
 
 def test_a_tab_that_nobody_looks_at_holds_no_connection(server, visit):
-    server.create("unseen", EYE, names=NAMES, noise_scale=0.3)
+    server.create("unseen", EYE, names=NAMES, noise=0.3)
     page = visit(server, "unseen", trouble=True)
     sees(page, "#connection", "Live")
     turn = """(hidden) => {
@@ -379,7 +379,7 @@ def test_a_tab_that_nobody_looks_at_holds_no_connection(server, visit):
 
 def test_it_comes_back_when_the_server_does(tmp_path, visit):
     with browsing.serving(f"sqlite:///{tmp_path}/run.db") as server:
-        server.create("back", EYE, names=NAMES, noise_scale=0.3)
+        server.create("back", EYE, names=NAMES, noise=0.3)
         page = visit(server, "back", trouble=True)
         sees(page, "#connection", "Live")
         server.stop()
@@ -392,7 +392,7 @@ def test_it_comes_back_when_the_server_does(tmp_path, visit):
 
 def test_a_page_opened_while_the_server_is_away_appears_when_it_is_back(tmp_path, visit):
     with browsing.serving(f"sqlite:///{tmp_path}/run.db") as server:
-        server.create("later", EYE, names=NAMES, noise_scale=0.3)
+        server.create("later", EYE, names=NAMES, noise=0.3)
         page = visit(server, trouble=True)
         page.wait_for_selector("table.list a")
         server.stop()
@@ -409,7 +409,7 @@ def test_the_list_is_kept_up_to_date(tmp_path, visit):
     with browsing.serving(f"sqlite:///{tmp_path}/run.db") as server:
         page = visit(server)
         sees(page, "main", "There are no experiments in this database yet.")
-        server.create("first", EYE, names=NAMES, noise_scale=0.3)
+        server.create("first", EYE, names=NAMES, noise=0.3)
         server.play("first", MEANS, pulls=5)
         sees(page, "table.list", "green")
 
@@ -417,7 +417,7 @@ def test_the_list_is_kept_up_to_date(tmp_path, visit):
 def test_a_token_is_asked_for(tmp_path, visit):
     tokens = {"read_token": "only-for-reading", "write_token": "for-everything"}
     with browsing.serving(f"sqlite:///{tmp_path}/run.db", **tokens) as server:
-        server.create("secret", EYE, names=NAMES, noise_scale=0.3)
+        server.create("secret", EYE, names=NAMES, noise=0.3)
         server.play("secret", MEANS, pulls=5)
         page = visit(server, "secret", trouble=True)
         field = page.get_by_label("Token for reading")

@@ -10,7 +10,7 @@ from lingape.errors import InvalidState
 from lingape.live import Experiment, read_export, verify
 from lingape.live.events import KINDS, Event, Time, as_data, from_data, words_by_kind
 
-PROBLEM = Problem([[1, 0], [0, 1]], noise_scale=0.1)
+PROBLEM = Problem([[1, 0], [0, 1]], noise=0.1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,13 @@ from crew import ARMS, problem, pull
 from tamper import change
 
 import lingape.live.turns as live
-from lingape import EXPLORERS, Experiment, LinGapE, Problem, noise_scale_for
+from lingape import EXPLORERS, Experiment, LinGapE, Problem
 from lingape.errors import (
     Conflict,
     ExplorationOver,
     InvalidArgument,
     InvalidArm,
+    InvalidBound,
     InvalidReward,
     InvalidState,
     NotFound,
@@ -24,7 +25,7 @@ from lingape.errors import (
 from lingape.live import Added, Asked, Settled, Told, Voided, read_export, verify
 from lingape.live.replay import Replay
 
-EASY = Problem([[1, 0], [0, 1]], noise_scale=0.1, names=["red", "blue"])
+EASY = Problem([[1, 0], [0, 1]], noise=0.1, names=["red", "blue"])
 SERVED = [name for name in EXPLORERS if name != "xy_oracle"]
 
 
@@ -258,7 +259,7 @@ def test_opening(url):
 
 def test_settings_of_explorers(url):
     text = "lingape(bound=self_normalized(comparisons='K^2'), start=spanning)"
-    problem = Problem(ARMS, norm_bound=2.0)
+    problem = Problem(ARMS, norm_bound=2.0, noise=1.0)
     with Experiment.open(url, "ads", create=problem, explorer=text) as experiment:
         assert "SelfNormalized(comparisons='K^2')" in experiment.certificate().bound
 
@@ -317,7 +318,7 @@ def test_resuming_is_exact(url, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", SERVED)
 def test_every_explorer_that_serves(name, url, monkeypatch):
     monkeypatch.setattr(live, "EVERY", 15)
-    question = Problem(ARMS[:4], noise_scale=0.2, delta=0.1, norm_bound=2.0)
+    question = Problem(ARMS[:4], noise=0.2, delta=0.1, norm_bound=2.0)
     means = np.array([1.0, 0.0, 0.0, 0.4])
     rng = np.random.default_rng(0)
     kept = []
@@ -515,14 +516,6 @@ def test_threads_share_an_experiment(ads):
     ads.verify()
 
 
-def test_noise_scales():
-    assert noise_scale_for(bounded=(-1, 3)) == 2.0
-    assert noise_scale_for(binary=True) == 0.5
-    for wrong in ({}, {"bounded": (0, 1), "binary": True}, {"bounded": (1, 0)}, {"bounded": 3}):
-        with pytest.raises(InvalidArgument):
-            noise_scale_for(**wrong)
-
-
 def test_tickets_themselves_can_be_told_and_voided(url):
     with Experiment.open(url, "ads", create=problem()) as experiment:
         first, second = experiment.ask(2)
@@ -583,18 +576,27 @@ def test_after_close_everything_says_so(url, tmp_path):
     [
         ({"seed": 4}, r"settings: seed \(3 there, 4 now\)\."),
         ({"explorer": "lingape"}, r"explorer \('lin_t3c' there, 'lingape' now\)"),
-        ({"create": Problem([[1, 0], [0, 1], [1, 1]])}, r"arms \(2 there, 3 now\)"),
-        ({"create": Problem([[1, 0], [0, 2]])}, r"arms \(number 1 is \[0.0, 1.0\] there, \[0"),
-        ({"create": Problem([[1, 0], [0, 1]], delta=0.1)}, r"delta \(0.05 there, 0.1 now\)"),
-        ({"create": Problem([[1, 0], [0, 1]], names=["a", "b"])}, r"names \(none there, \['a'"),
+        ({"create": Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)}, r"arms \(2 there, 3 now\)"),
         (
-            {"create": Problem([[1, 0], [0, 1]], noise_scale=2.0, epsilon=0.1), "seed": 1},
-            r"noise_scale \(1.0 there, 2.0 now\); epsilon \(0.0 there, 0.1 now\); seed \(3",
+            {"create": Problem([[1, 0], [0, 2]], noise=1.0)},
+            r"arms \(number 1 is \[0.0, 1.0\] there, \[0",
+        ),
+        (
+            {"create": Problem([[1, 0], [0, 1]], delta=0.1, noise=1.0)},
+            r"delta \(0.05 there, 0.1 now\)",
+        ),
+        (
+            {"create": Problem([[1, 0], [0, 1]], names=["a", "b"], noise=1.0)},
+            r"names \(none there, \['a'",
+        ),
+        (
+            {"create": Problem([[1, 0], [0, 1]], noise=2.0, epsilon=0.1), "seed": 1},
+            r"noise \(1.0 there, 2.0 now\); epsilon \(0.0 there, 0.1 now\); seed \(3",
         ),
     ],
 )
 def test_a_conflict_says_which_setting_differs(url, settings, words):
-    first = {"create": Problem([[1, 0], [0, 1]]), "explorer": "lin_t3c", "seed": 3}
+    first = {"create": Problem([[1, 0], [0, 1]], noise=1.0), "explorer": "lin_t3c", "seed": 3}
     Experiment.open(url, "ads", **first).close()
     with pytest.raises(Conflict, match=words):
         Experiment.open(url, "ads", **(first | settings))
@@ -646,40 +648,42 @@ def test_who_fell_behind_notices_another_log(url):
 
 
 @pytest.mark.parametrize(
-    ("rewards", "scale", "wrong"), [("binary", 0.5, [0.5, -1, 2]), ((-1, 3), 2.0, [-1.5, 4])]
+    ("noise", "wrong"), [("binary", [0.5, -1, 2]), ((-1, 3), [-1.5, 4, 3.0000001])]
 )
-def test_rewards_outside_what_was_promised_are_refused(url, rewards, scale, wrong):
-    asked = Problem(ARMS, noise_scale=scale)
-    with Experiment.open(url, "ads", create=asked, rewards=rewards) as experiment:
+def test_rewards_outside_what_was_promised_are_refused(url, noise, wrong):
+    asked = Problem(ARMS, noise=noise)
+    with Experiment.open(url, "ads", create=asked) as experiment:
         (ticket,) = experiment.ask()
         for reward in wrong:
             for call in (lambda r: experiment.tell(ticket, r), lambda r: experiment.add(0, r)):
-                with pytest.raises(InvalidReward, match="rewards have to be"):
+                with pytest.raises(
+                    InvalidReward, match="Rewards have to be .* Nothing was recorded"
+                ):
                     call(reward)
         assert len(experiment.events()) == 2
         assert experiment.tell(ticket, 1).pulls == 1
-        assert experiment.events()[0].rewards.noise_scale == scale
-    for other in (None, (0, 0.9)):
-        with pytest.raises(Conflict, match="rewards"):
-            Experiment.open(url, "ads", create=asked, rewards=other)
-    with pytest.raises(InvalidArgument, match="noise_scale must be at least"):
-        Experiment.open(url, "new", create=Problem(ARMS, noise_scale=0.4), rewards=rewards)
-    for none in ("binry", (1, 1), (2, 1), (0, float("nan")), 3, [0, 1, 2]):
-        with pytest.raises(InvalidArgument, match="range of rewards"):
-            Experiment.open(url, "new", create=asked, rewards=none)
+        assert experiment.problem == asked
+    for other in (0.5, (0, 0.9)):
+        with pytest.raises(Conflict, match="noise"):
+            Experiment.open(url, "ads", create=asked.replace(noise=other))
+
+
+def test_noise_of_unknown_scale_needs_an_explorer_that_learns_it(url, tmp_path):
+    with pytest.raises(InvalidBound, match="LinGapE needs the scale of the noise"):
+        Experiment.open(url, "ads", create=Problem(ARMS, noise="normal"))
+    assert not (tmp_path / "run.db").exists()
 
 
 def test_a_log_with_a_reward_outside_does_not_verify(url, tmp_path):
     from lingape.live.events import as_text, from_text
     from lingape.live.store import START, Entry, chained
 
-    asked = Problem(ARMS, noise_scale=0.5)
-    with Experiment.open(url, "ads", create=asked, rewards="binary") as experiment:
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise="binary")) as experiment:
         experiment.add(0, 1)
         experiment.export(tmp_path / "log")
     first, second = read_export(tmp_path / "log")
     forged = as_text(replace(from_text(second.text, place=2), reward=0.5))
     entries = [first, Entry(2, forged, chained(first.digest, forged))]
     assert chained(START, first.text) == first.digest
-    with pytest.raises(InvalidState, match="rewards have to be 0 or 1"):
+    with pytest.raises(InvalidState, match="Rewards have to be 0 or 1"):
         verify(entries)

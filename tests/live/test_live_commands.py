@@ -107,7 +107,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "lowest and the highest reward" in call("new", arms, "--bounded", 1, 0, code=1)
     assert "xy_oracle needs" in call("new", arms, "--binary", "--explorer", "xy_oracle", code=1)
     call("new", arms, "--bounded", 0, 10)
-    assert "--noise-scale (5.0 there, 0.5 now)" in call("new", arms, "--binary", code=1)
+    assert "noise ([0.0, 10.0] there, 'binary' now)" in call("new", arms, "--binary", code=1)
     assert "there are: ads" in invoke("status", url, "others", code=1)
     assert "No ticket" in call("tell", "x", "1", code=1)
     assert "finite number" in call("tell", "x", "nan", code=1)

@@ -123,19 +123,19 @@ def dying_workers(world, arm, reward):
     return 10**9 if world.dead else 0, False
 
 
-PLAIN = Problem(np.eye(4), noise_scale=0.5, epsilon=0.1)
+PLAIN = Problem(np.eye(4), noise=0.5, epsilon=0.1)
 MEANS = [0.5, 0.55, 0.6, 0.4]
 INNOCENT = {
     "even": (PLAIN, MEANS, even, None, 1),
     "even, in batches": (PLAIN, MEANS, even, None, 8),
     "even, fifty arms": (
-        Problem(np.eye(50), noise_scale=0.5, epsilon=0.1),
+        Problem(np.eye(50), noise=0.5, epsilon=0.1),
         np.linspace(0.2, 0.6, 50),
         even,
         None,
         1,
     ),
-    "even, linear": (Problem(ARMS, epsilon=0.2), ARMS @ THETA, even, 1.0, 1),
+    "even, linear": (Problem(ARMS, epsilon=0.2, noise=1.0), ARMS @ THETA, even, 1.0, 1),
     "outages": (PLAIN, MEANS, outages, None, 1),
     "slow arms": (PLAIN, MEANS, slow_arms, None, 1),
     "soon given up": (PLAIN, MEANS, soon_given_up, None, 1),

@@ -9,7 +9,7 @@ from scipy import stats
 
 from lingape import Experiment, LinGapE, Problem
 from lingape.live import ModelCheck, check_model
-from lingape.live.model_check import chi_square_tail
+from lingape.live.model_check import chi_square_tail, f_tail
 from lingape.live.replay import Averages
 
 
@@ -20,6 +20,17 @@ def test_chi_square_tail(freedom):
         assert chi_square_tail(value, freedom) == pytest.approx(p, rel=1e-6)
     assert chi_square_tail(0.0, freedom) == 1.0
     assert chi_square_tail(1e9, freedom) == chi_square_tail(np.inf, freedom) == 0.0
+
+
+@pytest.mark.parametrize("above", [1, 2, 3, 10, 1_000])
+@pytest.mark.parametrize("below", [1, 2, 5, 100, 100_000])
+def test_f_tail(above, below):
+    for p in (0.999, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-12):
+        value = float(stats.f.isf(p, above, below))
+        if value < 1e12:
+            assert f_tail(value, above, below) == pytest.approx(p, rel=1e-6)
+    assert f_tail(0.0, above, below) == 1.0
+    assert f_tail(np.inf, above, below) == 0.0
 
 
 def tallied(means, noise, pulls, seed=0):
@@ -47,7 +58,7 @@ def test_the_statistic_is_that_of_weighted_least_squares():
     counts, averages = tally.counts, tally.means
     w = np.sqrt(counts)
     theta = np.linalg.lstsq(ARMS * w[:, None], averages * w, rcond=None)[0]
-    check = check_model(Problem(ARMS), tally)
+    check = check_model(Problem(ARMS, noise=1.0), tally)
     q = float((counts * (averages - ARMS @ theta) ** 2).sum())
     assert check.linear_p == pytest.approx(stats.chi2.sf(q, 3))
     v = np.linalg.inv((ARMS.T * counts) @ ARMS)
@@ -69,7 +80,7 @@ def test_directions_that_were_hardly_pulled():
     for name, values in vars(tally).items():
         getattr(grown, name)[:30] = values
     grown.counts[:5] = [1, 10, 10**3, 10**5, 10**6]
-    problem = Problem(arms)
+    problem = Problem(arms, noise=1.0)
     w = np.sqrt(grown.counts[:30])
     left = np.linalg.svd(problem.orthonormal[:30] * w[:, None], full_matrices=False)[0]
     fitted = left @ (left.T @ (grown.means[:30] * w)) / w
@@ -85,7 +96,7 @@ def test_of_many_arms_the_worst_are_named():
     means = np.zeros(600)
     means[555] = 50.0
     arms = np.random.default_rng(0).normal(size=(600, 3))
-    check = check_model(Problem(arms), tallied(means, 1.0, 1200))
+    check = check_model(Problem(arms, noise=1.0), tallied(means, 1.0, 1200))
     assert len(check.arms) == 500 and check.arms[0].arm == 555 and check.arms[0].name == "arm 555"
     assert ModelCheck.from_dict(json.loads(json.dumps(check.to_dict()))) == check
 
@@ -93,28 +104,28 @@ def test_of_many_arms_the_worst_are_named():
 def test_rewards_that_are_not_linear():
     means = ARMS @ THETA
     means[4] += 0.8
-    check = check_model(Problem(ARMS), tallied(means, 1.0, 600))
+    check = check_model(Problem(ARMS, noise=1.0), tallied(means, 1.0, 600))
     assert not check.fine and check.noise_p > 1e-3
     assert check.arms[0].arm == 4
     assert "furthest off: arm 4" in str(check) and "One feature per arm" in str(check)
-    alone = check_model(Problem(np.eye(6)), tallied(means, 1.0, 600))
+    alone = check_model(Problem(np.eye(6), noise=1.0), tallied(means, 1.0, 600))
     assert alone.fine and alone.linear_p is None  # one feature per arm is always right
 
 
 def test_rewards_that_are_noisier_than_stated():
-    check = check_model(Problem(ARMS, noise_scale=0.5), tallied(ARMS @ THETA, 0.8, 300))
+    check = check_model(Problem(ARMS, noise=0.5), tallied(ARMS @ THETA, 0.8, 300))
     assert "standard deviation of about 0.8" in check.warnings[0]
     assert "larger noise scale" in check.warnings[0]
 
 
 def test_rewards_that_are_less_noisy_are_fine():
-    assert check_model(Problem(ARMS), tallied(ARMS @ THETA, 0.2, 300)).fine
+    assert check_model(Problem(ARMS, noise=1.0), tallied(ARMS @ THETA, 0.2, 300)).fine
 
 
 def test_too_few_rewards_to_tell(url):
-    assert "too few" in str(check_model(Problem(ARMS), Averages(6)))
-    assert "too few" in str(check_model(Problem(ARMS), tallied(ARMS @ THETA, 1.0, 3)))
-    with Experiment.open(url, "ads", create=Problem(ARMS)) as experiment:
+    assert "too few" in str(check_model(Problem(ARMS, noise=1.0), Averages(6)))
+    assert "too few" in str(check_model(Problem(ARMS, noise=1.0), tallied(ARMS @ THETA, 1.0, 3)))
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise=1.0)) as experiment:
         assert experiment.check().fine
         experiment.add(0, 1.0)
         experiment.add(0, 1000.0)
@@ -124,7 +135,7 @@ def test_too_few_rewards_to_tell(url):
 
 
 def test_an_arm_without_features():
-    problem, tally = Problem([[0.0], [1.0]], noise_scale=0.5), Averages(2)
+    problem, tally = Problem([[0.0], [1.0]], noise=0.5), Averages(2)
     tally.add(0, 0.1)
     check = check_model(problem, tally)
     assert check.fine and check.linear_p > 0.5
@@ -134,7 +145,7 @@ def test_an_arm_without_features():
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-100])
 def test_rewards_beyond_all_noise(scale):
-    problem, tally = Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], noise_scale=scale), Averages(3)
+    problem, tally = Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], noise=scale), Averages(3)
     for arm, reward in ((0, 1e99), (0, -1.0), (1, 0.0), (2, 0.5)):
         tally.add(arm, reward)
     check = check_model(problem, tally)
@@ -144,7 +155,7 @@ def test_rewards_beyond_all_noise(scale):
 
 def test_features_that_do_not_span():
     arms = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
-    check = check_model(Problem(arms), tallied(np.array([1.0, 2.0, 3.0]), 0.1, 30))
+    check = check_model(Problem(arms, noise=1.0), tallied(np.array([1.0, 2.0, 3.0]), 0.1, 30))
     assert check.fine and check.linear_p is not None
 
 
@@ -153,7 +164,7 @@ def alarms(runs, pulls, stride):
     alarmed = 0
     for run in range(runs):
         rng = np.random.default_rng(run)
-        problem, tally = Problem(ARMS, delta=1e-6), Averages(6)
+        problem, tally = Problem(ARMS, delta=1e-6, noise=1.0), Averages(6)
         explorer, means = LinGapE(problem), ARMS @ (THETA + 0.2 * rng.normal(size=3))
         for i in range(pulls):
             if explorer.done:
@@ -176,3 +187,42 @@ def test_false_alarms_are_rare():
 def test_false_alarms_are_rare_when_looking_at_every_pull():
     """At most 1 % of runs of 2000 pulls, chosen by LinGapE, with a look after each."""
     assert alarms(runs=200, pulls=2000, stride=1) <= 0.01
+
+
+def test_noise_of_unknown_scale_is_estimated():
+    normal = Problem(ARMS, noise="normal")
+    tally = tallied(ARMS @ THETA, 0.3, 600)
+    check = check_model(normal, tally)
+    rough = sum(tally.squares) / (600 - 6)
+    assert check.fine and check.noise_scale is None and check.noise_p is None
+    assert check.noise == pytest.approx(rough**0.5) == pytest.approx(0.3, abs=0.03)
+    known = check_model(Problem(ARMS, noise=check.noise), tally)
+    assert [fit.z for fit in check.arms] == pytest.approx([fit.z for fit in known.arms])
+    assert check.linear_p == pytest.approx(known.linear_p, abs=0.01)
+    assert "linear model. Their noise has a standard deviation of about" in str(check)
+    data = json.loads(json.dumps(check.to_dict()))
+    assert data["noise_scale"] is None and ModelCheck.from_dict(data) == check
+
+
+def test_a_bad_fit_shows_also_where_the_scale_is_unknown():
+    means = ARMS @ THETA + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
+    check = check_model(Problem(ARMS, noise="normal"), tallied(means, 0.3, 600))
+    assert check.linear_p < 1e-4 and "do not follow from their features" in check.warnings[0]
+    for pulls in (0, 6):  # nothing to estimate it from
+        check = check_model(Problem(ARMS, noise="normal"), tallied(means, 0.3, pulls))
+        assert check.linear_p is None and check.noise is None and check.fine
+        assert str(check) == "There are too few rewards to check the model."
+    tally = Averages(6)
+    for arm in (*range(6), *range(6)):
+        tally.add(arm, float(arm))  # no noise at all
+    assert check_model(Problem(ARMS, noise="normal"), tally).linear_p is None
+
+
+def test_the_check_of_unknown_noise_seldom_warns_though_rewards_are_few():
+    """With the estimate in place of R, χ² would warn too often; Fisher's F does not."""
+    normal = Problem(ARMS, noise="normal")
+    found = [
+        check_model(normal, tallied(ARMS @ THETA, 1.0, 9, seed)).linear_p for seed in range(2_000)
+    ]
+    for p in (0.5, 0.1, 0.01):
+        assert np.mean(np.array(found) < p) == pytest.approx(p, abs=4 * (p / 2_000) ** 0.5)

@@ -14,7 +14,7 @@ from lingape.errors import ExplorationOver, InvalidArm
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6], [0.9, 0.2]])
 THETA = np.array([0.5, 0.2])
-PROBLEM = Problem(ARMS, noise_scale=0.3, epsilon=0.1)
+PROBLEM = Problem(ARMS, noise=0.3, epsilon=0.1)
 EXPLORERS = {
     "xy_static": XYStatic,  # takes rewards up to 100 pulls early
     "xy_static(design=greedy)": partial(XYStatic, design="greedy"),  # takes none early

@@ -19,7 +19,7 @@ def test_generated_requests(url, tmp_path, there):
     settings = '[parameters]\n"path.name" = "ads"\n' if there else ""
     (tmp_path / "schemathesis.toml").write_text(settings)
     with Outpost(url) as server, Client(server.url) as client:
-        client.create("ads", Problem([[1, 0], [0, 1]], delta=1e-6))
+        client.create("ads", Problem([[1, 0], [0, 1]], delta=1e-6, noise=1.0))
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"]
         found = subprocess.run(
             [

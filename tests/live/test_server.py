@@ -40,7 +40,8 @@ from lingape.live.server.shelf import HistoryPage, Shelf
 from lingape.live.server.watch import Watch
 from lingape.live.serving import Service, serve
 
-PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise_scale": 0.1}
+PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise": 0.1}
+NOISY = {"noise": 0.1}
 NEW = {"name": "ads", "problem": PROBLEM}
 READ, WRITE = {"Authorization": "Bearer look-only"}, {"Authorization": "Bearer all-of-it"}
 MIB = 1024 * 1024
@@ -173,7 +174,7 @@ def test_the_document_describes_fields_and_parameters(calls):
     assert (ask["n"]["minimum"], ask["n"]["maximum"]) == (1, 1000)
     assert ask["worker"]["description"] == "Who asks, for the log."
     assert void["required"] == ["ticket"] and "description" in void["properties"]["reason"]
-    assert schemas["ProblemBody"]["required"] == ["arms"]
+    assert schemas["ProblemBody"]["required"] == ["arms", "noise"]
     assert schemas["ProblemBody"]["properties"]["delta"]["default"] == 0.05
     for path, operations in found["paths"].items():
         for operation in operations.values():
@@ -305,17 +306,25 @@ def test_unknown_paths(calls):
         {"explorer": "lingape(bound=mixture(scales=many))"},
         {"explorer": "lingape(ridge=x)"},
         {"problem": {}},
-        {"problem": {"arms": []}},
-        {"problem": {"arms": [[1], [1, 2]]}},
-        {"problem": {"arms": [[], []]}},
-        {"problem": {"arms": [[0, 0], [0, 0]]}},
-        {"problem": {"arms": [[1e300, 0], [0, 1]]}},
-        {"problem": {"arms": [[1, 1], [1, 1 + 1e-13]]}},
-        {"problem": {"arms": [[1.0]] * 21}},
-        {"problem": {"arms": [[1.0] * 11, [2.0] * 11]}},
+        {"problem": NOISY | {"arms": []}},
+        {"problem": NOISY | {"arms": [[1], [1, 2]]}},
+        {"problem": NOISY | {"arms": [[], []]}},
+        {"problem": NOISY | {"arms": [[0, 0], [0, 0]]}},
+        {"problem": NOISY | {"arms": [[1e300, 0], [0, 1]]}},
+        {"problem": NOISY | {"arms": [[1, 1], [1, 1 + 1e-13]]}},
+        {"problem": NOISY | {"arms": [[1.0]] * 21}},
+        {"problem": NOISY | {"arms": [[1.0] * 11, [2.0] * 11]}},
         {"problem": PROBLEM | {"names": ["red"]}},
         {"problem": PROBLEM | {"names": ["red", "\ud800"]}},
-        {"problem": PROBLEM | {"noise_scale": 0}},
+        {"problem": PROBLEM | {"noise": 0}},
+        {"problem": PROBLEM | {"noise": "0.5"}},
+        {"problem": PROBLEM | {"noise": None}},
+        {"problem": PROBLEM | {"noise": True}},
+        {"problem": PROBLEM | {"noise": [1, 0]}},
+        {"problem": PROBLEM | {"noise": [0, 1, 2]}},
+        {"problem": PROBLEM | {"noise": "normal"}},
+        {"problem": PROBLEM | {"noise_scale": 1}},
+        {"problem": {"arms": PROBLEM["arms"]}},
         {"problem": PROBLEM | {"delta": 1}},
         {"problem": PROBLEM | {"answers": [7]}},
         {"problem": PROBLEM | {"pullable": [10**30]}},
@@ -326,6 +335,47 @@ def test_invalid_experiments(url, change):
         answer = sent(client, "/api/experiments", NEW | change)
         assert answer.status_code == 422 and answer.json()["error"]
         assert client.get("/api/experiments").json() == {"experiments": [], "unreadable": []}
+
+
+@pytest.mark.parametrize("noise", [0.5, [-1, 3], "binary"])
+def test_problems_say_what_rewards_are_like(url, noise):
+    with serving(url) as client:
+        new = NEW | {"problem": PROBLEM | {"noise": noise}}
+        assert sent(client, "/api/experiments", new).status_code == 201
+        assert sent(client, "/api/experiments", new).status_code == 201  # the same
+        created = get(client, "/events")["events"][0]
+        assert created["problem"]["noise"] == noise and "rewards" not in created
+        other = NEW | {"problem": PROBLEM | {"noise": 0.25}}
+        refusal = sent(client, "/api/experiments", other)
+        assert refusal.status_code == 409 and "noise (" in refusal.json()["error"]
+
+
+def test_noise_is_required_and_described(calls):
+    schemas = calls.get("/openapi.json").json()["components"]["schemas"]
+    assert set(schemas["ProblemBody"]["required"]) == {"arms", "noise"}
+    assert "standard deviation" in schemas["ProblemBody"]["properties"]["noise"]["description"]
+    for noise, words in (
+        ({}, "problem.noise: Field required"),
+        ({"noise": "gauss"}, '[low, high] with low < high, "binary" or "normal"; got \'gauss\''),
+        ({"noise": "normal"}, "LinGapE needs the scale of the noise"),
+    ):
+        new = {"name": "new", "problem": {"arms": PROBLEM["arms"]} | noise}
+        answer = sent(calls, "/api/experiments", new)
+        assert answer.status_code == 422 and words in answer.json()["error"]
+
+
+@pytest.mark.parametrize(("noise", "wrong"), [([0, 1], 1.5), ("binary", 0.5), ([-1, 3], -1.01)])
+def test_rewards_outside_of_the_range_are_refused(url, noise, wrong):
+    with serving(url) as client:
+        new = NEW | {"problem": PROBLEM | {"noise": noise}}
+        assert sent(client, "/api/experiments", new).status_code == 201
+        (ticket,) = post(client, "ask", {})["tickets"]
+        before = get(client)["digest"]
+        for what, body in (("tell", {"ticket": ticket["id"]}), ("add", {"arm": 0})):
+            told = post(client, what, body | {"reward": wrong}, code=422)
+            assert told["kind"] == "InvalidReward" and "Nothing was recorded" in told["error"]
+        assert get(client)["digest"] == before
+        assert post(client, "tell", {"ticket": ticket["id"], "reward": 1})["pulls"] == 1
 
 
 def test_huge_rewards_are_answered(calls):
@@ -347,7 +397,7 @@ def test_limits(url):
         answer = client.get("/api/experiments/ads/stream")
         assert answer.status_code == 429 and "at most 0 streams" in answer.json()["error"]
         assert answer.headers["retry-after"] == "5"
-        many = {"name": "x", "problem": {"arms": [[0.1234567] * 20] * 1000}}
+        many = {"name": "x", "problem": NOISY | {"arms": [[0.1234567] * 20] * 1000}}
         answer = client.post("/api/experiments", json=many)
         assert answer.status_code == 413 and "at most 100000 bytes" in answer.json()["error"]
 
@@ -367,7 +417,7 @@ def test_many_arms(url):
             "/api/experiments",
             json={
                 "name": "ads",
-                "problem": {"arms": arms},
+                "problem": NOISY | {"arms": arms},
                 "explorer": "lingape(start=spanning)",
             },
         ).is_success
@@ -440,7 +490,7 @@ def test_head_is_get_without_the_body(calls, path):
 def test_head_of_a_stream_ends(url):
     with Outpost(url, environment={"LINGAPE_WRITE_TOKEN": "all-of-it"}) as server:
         with lingape.Client(server.url, "all-of-it") as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         place = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         for path in ("/", "/api/experiments/ads/stream", "/api/experiments/ads/export", "/"):
             place.request("HEAD", path, headers=WRITE)  # by the same connection
@@ -564,7 +614,7 @@ def test_one_damaged_log_does_not_hide_the_others(url, calls):
 
 def test_the_shelf_keeps_few_open(url):
     shelf = Shelf(url, most=2)
-    problem = lingape.Problem(PROBLEM["arms"])
+    problem = lingape.Problem(PROBLEM["arms"], noise=1.0)
     for i in range(5):
         shelf.create(f"e{i}", problem, "lingape", 0)
 
@@ -605,7 +655,7 @@ def wait_for(condition, seconds=120):
 
 def test_a_server_streams_and_ends(url):
     with Outpost(url) as server, lingape.Client(server.url) as calls:
-        calls.create("ads", lingape.Problem(PROBLEM["arms"]))
+        calls.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         lines = []
         reader = threading.Thread(target=stream, args=(server.url, lines))
         reader.start()
@@ -668,7 +718,7 @@ def test_streams_share_their_looks(monkeypatch, end):
 def test_streams_end_when_clients_leave(url):
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         place = f"/proc/{server.process.pid}/fd"
         before = len(os.listdir(place))
         gone = []
@@ -690,7 +740,7 @@ def test_a_request_under_way_is_finished(url, number):
     body = b'{"arm": 0, "reward": 1.0}'
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             connection.sendall(
                 b"POST /api/experiments/ads/add HTTP/1.1\r\nHost: localhost\r\n"
@@ -718,7 +768,7 @@ def refuses(port):
 
 def test_several_processes_on_one_port(url):
     with Outpost(url, "--workers", 2) as server, lingape.Client(server.url) as client:
-        experiment = client.create("ads", lingape.Problem(PROBLEM["arms"]))
+        experiment = client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         threads = [
             threading.Thread(
                 target=lambda: [experiment.tell(experiment.ask()[0].id, 1.0) for _ in range(10)]
@@ -751,7 +801,7 @@ def test_other_addresses_need_a_token(url, tmp_path):
     with Outpost(url, *options, environment=environment) as server:
         place = f"http://127.0.0.1:{server.port}"
         with lingape.Client(place, "all-of-it") as client:
-            client.create("ads", lingape.Problem(PROBLEM["arms"]))
+            client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
         with lingape.Client(place, "look-only") as client:
             assert client.experiment("ads").status().pulls == 0
             with pytest.raises(InvalidArgument, match="for reading"):
@@ -807,7 +857,7 @@ def test_servers_share_postgresql(postgres_url):
 def test_memory_of_a_large_experiment(url):
     """Per number in a request: the peak, and what is kept."""
     arms = [[(i * j) % 97 / 10 for j in range(1, 26)] for i in range(4_000)]
-    body = NEW | {"problem": {"arms": arms}, "explorer": "lingape(start=spanning)"}
+    body = NEW | {"problem": NOISY | {"arms": arms}, "explorer": "lingape(start=spanning)"}
     text, numbers = json.dumps(body).encode(), 4_000 * 25
     with serving(url, limits=Limits(numbers=numbers + 100)) as client:
         client.get("/api/experiments")
@@ -818,7 +868,9 @@ def test_memory_of_a_large_experiment(url):
         tracemalloc.stop()
         assert answer.status_code == 201
         assert kept / numbers < 60 and peak / numbers < 160  # bytes; 32 as a list
-        more = json.dumps(body | {"name": "x", "seed": 0, "problem": {"arms": arms + arms}})
+        more = json.dumps(
+            body | {"name": "x", "seed": 0, "problem": NOISY | {"arms": arms + arms}}
+        )
         answer = client.post("/api/experiments", content=more, headers=headers)
         assert answer.status_code == 413
         assert "at most 100100 numbers" in answer.json()["error"]

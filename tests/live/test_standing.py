@@ -12,7 +12,7 @@ from lingape.explorers import EXPLORERS
 from lingape.live import Status, experiments
 from lingape.live.replay import make_explorer
 
-PROBLEM = Problem(ARMS, norm_bound=2.0)
+PROBLEM = Problem(ARMS, norm_bound=2.0, noise=1.0)
 
 
 def serves(explorer):
@@ -51,7 +51,7 @@ def test_intervals_are_those_by_which_the_explorer_stops(url, explorer):
 
 
 def test_arms_that_cannot_be_the_answer_come_last(url):
-    problem = Problem(ARMS, answers=[0, 1, 2])
+    problem = Problem(ARMS, answers=[0, 1, 2], noise=1.0)
     with Experiment.open(url, "ads", create=problem) as experiment:
         for arm in (0, 1, 2, 3, 4, 5) * 2:
             experiment.add(arm, pull(arm))
@@ -60,7 +60,7 @@ def test_arms_that_cannot_be_the_answer_come_last(url):
 
 def test_of_many_arms_those_that_may_be_best_and_those_most_pulled(url):
     angles = np.linspace(0, 1.5, 2_000)
-    problem = Problem(np.column_stack([np.cos(angles), np.sin(angles)]))
+    problem = Problem(np.column_stack([np.cos(angles), np.sin(angles)]), noise=1.0)
     with Experiment.open(url, "ads", create=problem, explorer="lingape(start=spanning)") as exp:
         for arm in (0, 1_999, *range(700, 720)):
             for _ in range(9):
@@ -73,7 +73,7 @@ def test_of_many_arms_those_that_may_be_best_and_those_most_pulled(url):
 
 
 def test_tickets_arm_by_arm(url, clock):
-    with Experiment.open(url, "ads", create=Problem(ARMS), clock=clock) as experiment:
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise=1.0), clock=clock) as experiment:
         late = experiment.ask(2, ttl=60)
         experiment.ask(3, ttl=None)
         clock.now += 61
@@ -86,7 +86,7 @@ def test_tickets_arm_by_arm(url, clock):
 
 def test_a_list_of_experiments(url):
     for name in ("b", "a"):
-        Experiment.open(url, name, create=Problem(ARMS)).close()
+        Experiment.open(url, name, create=Problem(ARMS, noise=1.0)).close()
     with Experiment.open(url, "a") as experiment:
         experiment.add(0, 1.0)
         lines = experiments(url)
@@ -95,7 +95,7 @@ def test_a_list_of_experiments(url):
 
 
 def test_history(url):
-    with Experiment.open(url, "ads", create=Problem(ARMS)) as experiment:
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise=1.0)) as experiment:
         assert experiment.history() == []
         for i in range(40):
             experiment.add(i % 6, pull(i % 6))

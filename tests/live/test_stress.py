@@ -118,7 +118,7 @@ def work(url, seed, share, results):
 
 @pytest.mark.parametrize(("share", "noise"), [(0.0, 100.0), (0.03, 100.0), (0.03, 0.5)])
 def test_whatever_fails_the_log_has_what_was_acknowledged(context, url, share, noise):
-    question = Problem(crew.ARMS[:3], noise_scale=noise, delta=0.3)
+    question = Problem(crew.ARMS[:3], noise=noise, delta=0.3)
     Experiment.open(url, "ads", create=question).close()
     results = context.Queue()
     crowd = [context.Process(target=work, args=(url, i, share, results)) for i in range(2)]

@@ -5,10 +5,10 @@ from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..checks import checked_whole
+from ..checks import LARGEST, as_float, checked_whole
 from ..errors import InvalidBound
 from ..least_squares import LeastSquares
-from ..problem import LARGEST, Problem, as_float
+from ..problem import Problem
 
 Comparisons: TypeAlias = int | Literal["K-1", "K", "K^2"]
 

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-from ..certificate import noise_assumption, stated
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius
 from ..least_squares import LeastSquares
+from ..printable import stated
 from ..problem import Problem
 from .base import (
     Comparisons,
@@ -90,7 +90,7 @@ class FixedDesign(NormWidths):
         return FixedDesignKernel(nats, 8.0 if self.constants == "printed" else 2.0)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (noise_assumption(problem), *FIXED_ASSUMPTIONS)
+        return (problem.noise.assumption(), *FIXED_ASSUMPTIONS)
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         if ridge > 0:

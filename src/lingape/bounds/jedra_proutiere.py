@@ -23,12 +23,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..certificate import TELLING_ASSUMPTION, noise_assumption
+from ..certificate import TELLING_ASSUMPTION
+from ..checks import LARGEST, SMALLEST, as_float
 from ..errors import InvalidBound
 from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky
 from ..kernels.parts import on_rebuild, radius
 from ..least_squares import LeastSquares
-from ..problem import LARGEST, SMALLEST, Problem, as_float
+from ..problem import Problem
 from .base import NormWidths, no_ridge
 
 
@@ -95,7 +96,7 @@ class JedraProutiere(NormWidths):
         )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (noise_assumption(problem), TELLING_ASSUMPTION)
+        return (problem.noise.assumption(), TELLING_ASSUMPTION)
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return ""  # proven

@@ -21,13 +21,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..certificate import TELLING_ASSUMPTION, noise_assumption
+from ..certificate import TELLING_ASSUMPTION
+from ..checks import as_float
 from ..designs import g_optimal
 from ..errors import InvalidBound
 from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, multiply, write_products
 from ..kernels.parts import compiled, inlined, on_fetch, on_pull, on_rebuild, radius, write_ends
 from ..least_squares import CANCELLED, LeastSquares
-from ..problem import Problem, as_float
+from ..problem import Problem
 from .base import no_ridge
 
 # Validity does not depend on the design being optimal, and width hardly does.
@@ -175,7 +176,7 @@ class Mixture:
         )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return (noise_assumption(problem), TELLING_ASSUMPTION)
+        return (problem.noise.assumption(), TELLING_ASSUMPTION)
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return ""  # proven

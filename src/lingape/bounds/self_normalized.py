@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..certificate import TELLING_ASSUMPTION, noise_assumption, norm_assumption
+from ..certificate import TELLING_ASSUMPTION, norm_assumption
 from ..kernels.book import GROWTH, LOG_DET, Arena, Book, Stage
 from ..kernels.parts import radius
 from ..least_squares import LeastSquares
@@ -57,7 +57,7 @@ class SelfNormalized(NormWidths):
         )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return noise_assumption(problem), norm_assumption(problem), TELLING_ASSUMPTION
+        return problem.noise.assumption(), norm_assumption(problem), TELLING_ASSUMPTION
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return ""  # proven

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ..certificate import TELLING_ASSUMPTION, noise_assumption
+from ..certificate import TELLING_ASSUMPTION
 from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius
 from ..least_squares import LeastSquares
@@ -43,7 +43,7 @@ class Stylised(NormWidths):
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            noise_assumption(problem),
+            problem.noise.assumption(),
             "Intervals this short are right as often as they should be. That is not proven, and "
             "false where arms tie.",
             TELLING_ASSUMPTION,

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from ..certificate import TELLING_ASSUMPTION, stated
+from ..certificate import TELLING_ASSUMPTION
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius, write_ends
@@ -60,12 +60,7 @@ class Unstructured:
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            stated(
-                "An arm's average reward does not change, and rewards scatter around it by "
-                f"chance, on a scale of at most {problem.noise_scale:g}.",
-                "a pull of an arm pays that arm's mean plus noise that, given all rewards told "
-                f"before it, has mean 0 and is {problem.noise_scale:g}-sub-Gaussian.",
-            ),
+            problem.noise.assumption(linear=False),
             TELLING_ASSUMPTION,
         )
 

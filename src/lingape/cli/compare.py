@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from .options import as_json, jobs, new_file, numbers, pull_limit, simulated_rewards
 from .showing import interruptible, live_line, say, simulating
@@ -58,11 +59,13 @@ def study_options(command: Any) -> Any:
     "--world",
     default="gaussian",
     show_default=True,
-    help="The noise: gaussian (standard deviation R), or signed for rewards of ±1.",
+    help="What pays: gaussian (standard deviation R), signed (±1), or zero_one (0 or 1).",
 )
 @simulated_rewards
 @study_options
+@click.pass_context
 def compare(
+    ctx: click.Context,
     explorers: tuple[str, ...],
     instances: tuple[str, ...],
     arms: str | None,
@@ -95,13 +98,18 @@ def compare(
         chosen.append(read_instance(arms, numbers(theta, "--theta")))
     if not chosen:
         chosen = [specs.instance("soare(5, 0.1)"), specs.instance("canonical(5, 0.5)")]
+    noise = {"noise": noise_scale}
+    if world == "zero_one":  # whose noise is known
+        if ctx.get_parameter_source("noise_scale") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--noise-scale does not go with --world zero_one: R is 1/2.")
+        noise = {}
     study = Study(
         explorers,
         chosen,
         seeds=seeds,
         max_pulls=max_pulls,
         world=world,
-        problem={"noise_scale": noise_scale, "epsilon": epsilon, "delta": delta},
+        problem=noise | {"epsilon": epsilon, "delta": delta},
     )
     conduct(study, jobs=jobs, out=out, resume=resume, plot=plot, json=json)
 

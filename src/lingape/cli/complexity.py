@@ -42,7 +42,7 @@ def complexity(
     problem = Problem(
         features,
         names=names,
-        noise_scale=noise_scale,
+        noise=noise_scale,
         norm_bound=(math.hypot(*vector) or None) if norm_bound is None else norm_bound,
         epsilon=epsilon,
         delta=delta,

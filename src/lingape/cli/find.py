@@ -73,7 +73,6 @@ def _checked_wait(_context: click.Context, _option: click.Parameter, wait: float
 def find(
     ctx: click.Context,
     problem: "Problem",
-    rewards: Any,
     reward_cmd: str,
     explorer: str,
     max_pulls: int | None,
@@ -86,8 +85,9 @@ def find(
 ) -> None:
     """Find the best arm by running a command for each pull.
 
-    ARMS is a table with one row of features per arm, as for lingape complexity. Say how noisy
-    rewards are with one of --noise-scale, --bounded and --binary: the guarantee rests on it.
+    ARMS is a table with one row of features per arm, as for lingape complexity. Say what rewards
+    are like with one of --noise-scale, --bounded, --binary and --normal: the guarantee rests on
+    it.
 
     In CMD, {arm} stands for the arm's number (from 0), {name} for its name, {features} for its
     features separated by spaces; each comes as one word, quoted. CMD also finds them in its
@@ -119,7 +119,7 @@ def find(
 
     command = Command(reward_cmd, timeout)
     path = log_path or Path(ctx.params["arms"]).name + ".find.db"
-    settings = {"create": problem, "rewards": rewards, "explorer": explorer}
+    settings = {"create": problem, "explorer": explorer}
     with _opened(path, resume, **settings) as log, requests_to_stop() as stop:
         with _display(log) as (show, note):
             search = Search(log, command, stop, show, note)
@@ -199,9 +199,9 @@ def _closing(ending: "SearchEnd", pulls: int, path: str, signal: int) -> tuple[i
         return 0, ""
     if ending.outside:
         return FAILED, (
-            f"{ending.pull} breaks what was promised: the command {ending.failure}. The noise "
-            "scale, and so the guarantee, rests on that range. Start another log with --log and "
-            "the range that rewards really have."
+            f"{ending.pull} breaks what was promised: the command {ending.failure}. The "
+            "guarantee rests on that range. Start another log with --log and the range that "
+            "rewards really have."
         )
     times = f"failed {ending.attempts} times" if ending.attempts > 1 else "failed"
     return FAILED, (

@@ -79,6 +79,12 @@ IN_SHELL = {
     r" /openapi\.json says what fits\.": "",
     r" Or pass different whole numbers from 0\.": "",
 }
+# The same, for commands with these options.
+BY_OPTION = {
+    "noise_scale": {r"\Anoise \(R\)": "--noise-scale (R)", r"noise=R\b": "--noise-scale R"},
+    "bounded": {r"noise=Bounded\(low, high\)": "--bounded LOW HIGH"},
+    "normal": {r"noise=Normal\(\)": "--normal"},
+}
 START = r"(?<![-\w./])"  # of a word that is not part of a file name
 
 
@@ -101,6 +107,7 @@ def in_options(
     for option in options:
         if isinstance(option, click.Option) and (name := option.name) is not None:
             flag = option.opts[-1]
+            words |= BY_OPTION.get(name, {})
             words |= {rf"{START}{name}=True\b": flag, rf"{START}{name}=(?=\w)": f"{flag} "}
             # Words such as "delta" also stand for themselves, but not at the beginning.
             before = START if "_" in name else r"\A"

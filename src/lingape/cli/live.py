@@ -113,24 +113,23 @@ def new(
     url: str,
     name: str,
     problem: "Problem",
-    rewards: Any,
     explorer: str,
     seed: int,
     json: bool,
 ) -> None:
     """Begin an experiment with the arms in a table, one row of features per arm.
 
-    Say how noisy rewards are with one of --noise-scale, --bounded and --binary: the guarantee
-    rests on it. If the experiment is there already with the same settings, nothing happens.
+    Say what rewards are like with one of --noise-scale, --bounded, --binary and --normal: the
+    guarantee rests on it. If the experiment is there already with the same settings, nothing
+    happens.
     """
     from ..live import Experiment
 
-    settings = {"rewards": rewards, "explorer": explorer, "seed": seed}
     if _remote(url):
         with _client(url) as client:
-            client.create(name, problem, **settings)
+            client.create(name, problem, explorer=explorer, seed=seed)
     else:
-        Experiment.open(url, name, create=problem, **settings).close()
+        Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
     with open_experiment(url, name) as begun:
         status = begun.status()
     say(status.to_dict() if json else f"{name}: {len(problem)} arms, {_rewards(status.pulls)}.")

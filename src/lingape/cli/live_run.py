@@ -113,7 +113,7 @@ def run(
 
 
 def _check_worst(worst: float | None) -> None:
-    from ..problem import LARGEST
+    from ..checks import LARGEST
 
     if worst is not None and not abs(worst) <= LARGEST:
         raise click.BadParameter(

@@ -72,7 +72,7 @@ _delta = click.option(
 def real_problem(command: Any) -> Any:
     """Add the arms, and the options that describe real rewards and what to prove.
 
-    The command gets `problem` and `rewards`, as Experiment.open takes them.
+    The command gets a `problem`.
     """
 
     @wraps(command)
@@ -82,31 +82,34 @@ def real_problem(command: Any) -> Any:
         noise_scale: float | None,
         bounded: tuple[float, float] | None,
         binary: bool,
+        normal: bool,
         **options: Any,
     ) -> Any:
-        from ..live.rewards import Rewards
         from ..problem import Problem
         from ..tables import read_arms
 
-        if (noise_scale is not None) + (bounded is not None) + binary != 1:
+        said = (noise_scale, bounded, "binary" if binary else None, "normal" if normal else None)
+        noise = [one for one in said if one is not None]
+        if len(noise) != 1:
             raise click.UsageError(
-                "Say how noisy rewards are with one of --noise-scale R (the standard deviation, "
-                "if they are Gaussian), --bounded LOW HIGH and --binary."
+                "Say what rewards are like with one of --noise-scale R (the standard deviation, "
+                "if they are Gaussian), --bounded LOW HIGH, --binary, and --normal for Gaussian "
+                "rewards of unknown standard deviation."
             )
-        rewards = Rewards.of("binary" if binary else bounded)
         names, features = read_arms(arms)
         problem = Problem(
             features,
             names=names,
-            noise_scale=rewards.noise_scale if noise_scale is None else noise_scale,
+            noise=noise[0],
             **{name: options.pop(name) for name in PROVEN if name in options},
         )
-        return command(*given, problem=problem, rewards=rewards.to_data(), **options)
+        return command(*given, problem=problem, **options)
 
     added: Any = with_problem
     for option in (
         _delta,
         _epsilon,
+        click.option("--normal", is_flag=True, help="Rewards are Gaussian, and R is not known."),
         click.option("--binary", is_flag=True, help="Rewards are 0 or 1; R is 1/2."),
         click.option(
             "--bounded",
@@ -132,7 +135,7 @@ def simulated_rewards(command: Any) -> Any:
 
 def numbers(text: str, option: str) -> list[float]:
     """Return the numbers in a text that are separated by commas."""
-    from ..problem import LARGEST
+    from ..checks import LARGEST
 
     try:
         found = [float(part) for part in text.split(",")]

@@ -78,7 +78,7 @@ def plan(
     from ..tables import read_arms
 
     names, features = read_arms(arms)
-    problem = Problem(features, names=names, noise_scale=noise_scale, epsilon=epsilon, delta=delta)
+    problem = Problem(features, names=names, noise=noise_scale, epsilon=epsilon, delta=delta)
     assumed, instances = _assumed(problem, gap, prior_scale, draws, seed)
     with simulating(), live_line("starting", quiet=json) as show:
         found = forecast(

@@ -25,7 +25,9 @@ def simulate(
     instances = ["soare(5, 0.1)", {arms = "arms.csv", theta = [1, 0.5, 0]}]
     [problem]
     delta = 0.05
+    noise = 1.0
 
+    noise may also be [low, high], "binary" or "normal", and the world "signed" or "zero_one";
     explorers may also be a table of labels and explorers. Rows go to --out, by default FILE with
     the ending .jsonl.
     """

@@ -1,6 +1,7 @@
 """Simulated worlds, one kind per file; to add one, add its line to ENVIRONMENTS."""
 
 from .base import Environment
+from .binary import ZeroOne
 from .gaussian import Gaussian
 from .instances import (
     INSTANCES,
@@ -19,6 +20,7 @@ from .signed import Signed
 ENVIRONMENTS: dict[str, type[Environment]] = {
     "gaussian": Gaussian,
     "signed": Signed,
+    "zero_one": ZeroOne,
 }
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Gaussian",
     "Instance",
     "Signed",
+    "ZeroOne",
     "canonical",
     "items",
     "outsider",

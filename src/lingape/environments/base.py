@@ -10,7 +10,11 @@ from ..errors import InvalidEnvironment
 
 
 class Environment(Protocol):
-    """Pays a random reward for a pull."""
+    """Pays a random reward for a pull.
+
+    It may also have a `reward_range`, the least and the most that it pays, so that a problem which
+    rules out such rewards is refused before the first pull.
+    """
 
     @property
     def means(self) -> FloatArray:

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
+from ..checks import as_float
 from ..errors import InvalidEnvironment
 from ..kernels.parts import pay
-from ..problem import as_float
 from .base import World
 
 
@@ -18,6 +18,8 @@ class Gaussian(World):
     >>> Gaussian([[1, 0], [0, 1]], theta=[1.0, 0.5]).means
     array([1. , 0.5])
     """
+
+    reward_range = -np.inf, np.inf
 
     def __init__(self, arms: npt.ArrayLike, theta: npt.ArrayLike, *, scale: float = 1.0) -> None:
         super().__init__(arms, theta)
@@ -31,21 +33,22 @@ class Gaussian(World):
 
     def kernel(self) -> "WorldKernel":
         """Return this world for the compiled lane."""
-        return WorldKernel(self.means, self.scale, signed=False)
+        return WorldKernel(self.means, self.scale, 0.0, 0.0)
 
 
 class WorldKernel(NamedTuple):
-    """Gaussian and Signed have one kernel, so that a run in either needs no code of its own."""
+    """All worlds here have one kernel, so that a run in another needs no code of its own."""
 
     means: FloatArray  # (K,)
     scale: float  # of the Gaussian noise
-    signed: bool  # whether rewards are +1 or -1 instead
+    low: float  # the two rewards that there are, or twice the same if the noise is Gaussian
+    high: float
 
 
 @pay.of(WorldKernel)
 def _(world: WorldKernel, arm: int, rng: np.random.Generator) -> float:
-    if not world.signed:
+    if world.low == world.high:
         return world.means[arm] + world.scale * rng.standard_normal()  # type: ignore[no-any-return]
-    if 2.0 * rng.random() - 1.0 < world.means[arm]:
-        return 1.0
-    return -1.0
+    if world.low + (world.high - world.low) * rng.random() < world.means[arm]:
+        return world.high
+    return world.low

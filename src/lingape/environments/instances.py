@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
-from ..checks import checked_whole
+from ..checks import as_float, checked_whole
 from ..errors import InvalidEnvironment
-from ..problem import Problem, as_float
+from ..problem import Problem
+from .binary import ZeroOne
 from .gaussian import Gaussian
 from .signed import Signed
 
@@ -33,8 +34,10 @@ class Instance:
     def problem(self, **settings: Any) -> Problem:
         """Return the problem as an explorer sees it; settings as for Problem.
 
-        S defaults to the length of θ, which only the paper's bounds look at.
+        The noise is 1-sub-Gaussian unless given, as it is in simulated worlds unless they are told
+        otherwise. S defaults to the length of θ, which only the paper's bounds look at.
         """
+        settings.setdefault("noise", 1.0)
         settings.setdefault("norm_bound", float(np.linalg.norm(self.theta)) or None)
         return Problem(self.arms, pullable=self.pullable, answers=self.answers, **settings)
 
@@ -45,6 +48,10 @@ class Instance:
     def signed(self) -> Signed:
         """Return the world that pays ±1."""
         return Signed(self.arms, self.theta)
+
+    def zero_one(self) -> ZeroOne:
+        """Return the world that pays 0 or 1."""
+        return ZeroOne(self.arms, self.theta)
 
 
 def soare(d: int = 5, angle: float = 0.01) -> Instance:

@@ -36,11 +36,12 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..bounds import Bound
 from ..bounds.base import no_ridge, norm_bound_of
-from ..certificate import TELLING_ASSUMPTION, noise_assumption, norm_assumption, stated
+from ..certificate import TELLING_ASSUMPTION, norm_assumption
 from ..checks import checked_whole
 from ..designs import g_optimal, trimmed
 from ..draws import uniform
 from ..least_squares import LeastSquares
+from ..printable import stated
 from ..problem import Problem
 from ..scaffold.phases import QuotaExplorer, only_its_own
 
@@ -93,7 +94,7 @@ class RandomDesign:
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            noise_assumption(problem),
+            problem.noise.assumption(),
             norm_assumption(problem),
             stated(
                 "The pulls of each phase were drawn before its first reward came in.",

@@ -21,10 +21,11 @@ import numpy as np
 
 from ..bounds import Bound, Mixture
 from ..bounds.exploring import BayesRadius
+from ..checks import LARGEST, as_float
 from ..contests import ByArm
 from ..errors import InvalidArgument
 from ..least_squares import LeastSquares
-from ..problem import LARGEST, Problem, as_float
+from ..problem import Problem
 from ..pulls import Wider
 from ..scaffold import NoOpening, Parts
 from ..scaffold.budget import SurestArmExplorer

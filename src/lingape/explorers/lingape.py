@@ -45,7 +45,7 @@ class LinGapE(ContestExplorer):
     Also for problems in which some arms cannot be pulled, or not be the answer
     (Problem.transductive).
 
-    >>> problem = Problem([[1, 0], [0, 1]], noise_scale=0.1)
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.1)
     >>> explorer = LinGapE(problem)
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -19,9 +19,10 @@ import numpy as np
 from ..bounds import Bound, Mixture
 from ..bounds.base import norm_bound_of, ridge_of
 from ..bounds.exploring import FixedRadius
+from ..checks import as_float
 from ..contests import ByGap
 from ..errors import InvalidArgument
-from ..problem import Problem, as_float
+from ..problem import Problem
 from ..pulls import PullRule, greedy
 from ..scaffold import EachArm, Parts, Start, checked_pull, opening_for
 from ..scaffold.budget import BudgetContestExplorer, checked_exploration
@@ -43,7 +44,7 @@ class LinGapEBudget(BudgetContestExplorer):
     The answer is the leader at the end; but if B(t) ever was ε or less, the leader when it was
     least, for which there is a proof (`error_bound`).
 
-    >>> problem = Problem([[1, 0], [0, 1]], noise_scale=0.1)
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.1)
     >>> explorer = LinGapEBudget(problem, budget=10)
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -28,9 +28,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
 from ..bounds.base import no_ridge
-from ..certificate import TELLING_ASSUMPTION, noise_assumption, stated
+from ..certificate import TELLING_ASSUMPTION
 from ..designs import MinMax, differences, even_xy, g_optimal, rounded, trimmed
 from ..least_squares import LeastSquares
+from ..printable import stated
 from ..problem import Problem
 from ..scaffold.phases import QuotaExplorer, only_its_own
 
@@ -65,7 +66,7 @@ class PhaseEnd:
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return (
-            noise_assumption(problem),
+            problem.noise.assumption(),
             stated(
                 "The pulls of each phase were planned before its first reward came in.",
                 "how often each arm is pulled in a phase was fixed before that phase's first "
@@ -81,7 +82,7 @@ class PhaseEnd:
 class RAGE(QuotaExplorer):
     """Find an ε-best item with probability 1 - δ, in phases of doubling accuracy.
 
-    >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise_scale=0.1)
+    >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=0.1)
     >>> explorer = RAGE(problem)
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -16,12 +16,13 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..bounds import FixedDesign
-from ..certificate import noise_assumption, stated
+from ..checks import as_float
 from ..designs import differences, even_xy, trimmed
 from ..errors import InvalidArgument, InvalidBound
 from ..least_squares import LeastSquares
 from ..plans import OneByOne, Proportions
-from ..problem import Problem, as_float
+from ..printable import stated
+from ..problem import Problem
 from ..scaffold.phases import PhasedExplorer
 from ..ties import PULL
 
@@ -104,7 +105,7 @@ class XYAdaptive(PhasedExplorer):
 
     def _assumptions(self) -> tuple[str, ...]:
         return (
-            noise_assumption(self.problem),
+            self.problem.noise.assumption(),
             stated(
                 "The order of the pulls of a phase was decided before its first reward came in.",
                 "which arm is pulled at which time of a phase was fixed before the first reward "

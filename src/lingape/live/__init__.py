@@ -12,7 +12,6 @@ from .history import Point
 from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
 from .replay import LogCertificate, Progress
-from .rewards import noise_scale_for
 from .standing import Standing, Status, Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
@@ -43,7 +42,6 @@ __all__ = [
     "Voided",
     "check_model",
     "experiments",
-    "noise_scale_for",
     "read_export",
     "verify",
 ]

@@ -111,14 +111,12 @@ class Client:
         name: str,
         problem: Problem,
         *,
-        rewards: str | tuple[float, float] | None = None,
         explorer: str = "lingape",
         seed: int = 0,
     ) -> "RemoteExperiment":
         """Begin an experiment; if it exists with the same settings, go on with it.
 
         name: 1 to 100 letters, digits, dots, dashes and underscores.
-        rewards: "binary" for 0 and 1, or (low, high) for a range; others are then refused.
         explorer: which algorithm chooses arms, with settings if needed, such as
             "lingape(bound=self_normalized)".
         seed: of explorers that draw random numbers.
@@ -126,7 +124,6 @@ class Client:
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),
-            "rewards": rewards,
             "explorer": explorer,
             "seed": seed,
         }
@@ -218,7 +215,7 @@ class RemoteExperiment(Workplace):
         return self._get("/certificate", LogCertificate.from_dict)
 
     def check(self) -> ModelCheck:
-        """Return whether rewards look as supposed: linear in the features, no noisier than R."""
+        """Return whether rewards look as assumed: linear in the features, as noisy as stated."""
         return self.status().check
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:

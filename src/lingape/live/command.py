@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from ..errors import InvalidArgument
-from ..scaffold import checked_reward
+from ..noise import finite_reward
 from .tickets import Ticket
 
 PLACEHOLDER = re.compile(r"\{(arm|name|features)\}")
@@ -132,7 +132,7 @@ class Command:
         if not printed:
             return NoReward("printed nothing, where its last line must be a number", complaint)
         try:
-            return checked_reward(float(printed))
+            return finite_reward(float(printed))
         except ValueError:  # also InvalidReward
             return NoReward("must print a finite number as its last line, but printed", printed)
 

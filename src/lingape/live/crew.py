@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from ..checks import checked_whole
 from ..errors import ExplorationOver, LingapeError
-from ..scaffold import checked_reward
+from ..noise import finite_reward
 from .replay import LogCertificate, Progress
 from .texts import shortened
 from .tickets import Ticket, TimeToLive, checked_ttl
@@ -143,7 +143,7 @@ class Crew:
 
     def _pull(self, ticket: Ticket) -> None:
         try:
-            reward = checked_reward(self.reward_fn(ticket))
+            reward = finite_reward(self.reward_fn(ticket))
         except Exception as reason:
             ours = isinstance(reason, LingapeError)
             why = str(reason) if ours else f"{type(reason).__name__}: {reason}"

@@ -19,15 +19,13 @@ from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args, get_type_hints
 
-from ..checks import glimpse
+from ..checks import LARGEST, glimpse
 from ..errors import InvalidState, in_words
-from ..problem import LARGEST
-from .rewards import Rewards
 
 if TYPE_CHECKING:
     from .replay import Replay
 
-FORMAT = 1
+FORMAT = 2
 KINDS: dict[str, "type[Event]"] = {}
 
 
@@ -83,7 +81,6 @@ def _tickets(value: Any) -> tuple[tuple[str, int], ...]:
 
 Time = Annotated[float, Form(_time, _stamp)]
 Tickets = Annotated[tuple[tuple[str, int], ...], Form(_tickets)]  # id and arm
-RewardsField = Annotated[Rewards, Form(Rewards.of, Rewards.to_data)]
 _FORMS: dict[Any, Form] = {
     int: Form(_whole),
     float: Form(_number),
@@ -134,14 +131,13 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Created(Event):
-    """The first event: the question, who explores, and which rewards there can be."""
+    """The first event: the question, and who explores."""
 
     kind = "created"
     words = "Began with {problem}, explored by {explorer}."
     seq: int = 1
     name: str
     problem: dict[str, Any]  # Problem.to_dict()
-    rewards: RewardsField = Rewards()
     explorer: str  # as text, see lingape.specs
     seed: int
     version: str  # of lingape
@@ -322,7 +318,7 @@ def damaged(place: int, why: str) -> InvalidState:
 def changed_settings(there: Created, now: Created) -> list[str]:
     """Return the settings in which the beginnings of two experiments differ, and how."""
     old, new = (created.problem | as_data(created) for created in (there, now))
-    names = [*there.problem, "rewards", "explorer", "seed", "format"]
+    names = [*there.problem, "explorer", "seed", "format"]
     return [
         f"{name} {_contrast(old[name], new[name])}" for name in names if old[name] != new[name]
     ]

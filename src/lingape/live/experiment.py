@@ -15,7 +15,6 @@ from .. import __version__
 from ..checks import checked_whole
 from ..errors import Conflict, ExplorationOver, InvalidArgument, NotFound
 from ..problem import Problem
-from ..scaffold import checked_reward
 from .crew import Workplace
 from .events import (
     Added,
@@ -34,7 +33,6 @@ from .events import (
 from .history import History, Point
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Progress, make_explorer
-from .rewards import Rewards
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
@@ -60,7 +58,6 @@ class Experiment(SharedLog, Workplace):
         name: str,
         *,
         create: Problem | None = None,
-        rewards: str | tuple[float, float] | None = None,
         explorer: str = "lingape",
         seed: int = 0,
         clock: Callable[[], float] = time.time,
@@ -68,16 +65,17 @@ class Experiment(SharedLog, Workplace):
         """Open an experiment, or with `create` begin it.
 
         url: the database, as sqlite:///PATH or postgresql://USER@HOST/DATABASE.
-        create: the problem. If there is an experiment of that name already, it has to have the
-            same settings: so a program that is started again continues it.
-        rewards: "binary" for 0 and 1, or (low, high) for a range; others are then refused.
+        create: the problem; rewards that its noise rules out are refused. If there is an
+            experiment of that name already, it has to have the same settings: so a program that
+            is started again continues it.
         explorer: as text, with settings if needed: "lingape(bound=self_normalized)".
         seed: for explorers that draw at random.
         clock: returns the seconds since 1970. For tests.
 
         >>> import tempfile
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/run.db"
-        >>> with Experiment.open(url, "ads", create=Problem([[1, 0], [0, 1]])) as experiment:
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
         ...     ticket = experiment.ask()[0]
         ...     experiment.tell(ticket.id, 0.83)
         Progress(pulls=1, settled=False)
@@ -85,8 +83,7 @@ class Experiment(SharedLog, Workplace):
         checked_name(name)
         beginning = None
         if create is not None:
-            promised = Rewards.of(rewards)
-            beginning = _beginning(name, create, promised, explorer, seed, rounded_time(clock()))
+            beginning = _beginning(name, create, explorer, seed, rounded_time(clock()))
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
             experiment._open(beginning, create)
@@ -186,9 +183,10 @@ class Experiment(SharedLog, Workplace):
         telling that of a voided ticket. A ticket past its deadline may be told.
         ticket: what ask() returned, or its id.
         """
-        id, value = id_of(ticket), checked_reward(reward)
+        id = id_of(ticket)
 
         def act(turn: Turn) -> Progress:
+            value = turn.replay.problem.check_reward(reward)
             known = turn.replay.open.get(id) if isinstance(id, str) else None
             if known is None:
                 before = self._closing(turn, id)
@@ -203,7 +201,6 @@ class Experiment(SharedLog, Workplace):
                     f"Ticket {id} was voided ({before.reason}), so its reward does not count. "
                     "If the trial did take place after all, record it with add()."
                 )
-            turn.replay.created.rewards.check(value)
             turn.record(Told(**turn.next, ticket=id, arm=known.arm, reward=value))
             return turn.replay.progress
 
@@ -242,10 +239,11 @@ class Experiment(SharedLog, Workplace):
         arm: the arm's number.
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
-        value, key = checked_reward(reward), checked_text("key", key)
+        key = checked_text("key", key)
 
         def act(turn: Turn) -> Progress:
-            index = turn.replay.problem.check_pull(arm)
+            problem = turn.replay.problem
+            index, value = problem.check_pull(arm), problem.check_reward(reward)
             if key is not None and (before := turn.find(keyed("add", key), Added)) is not None:
                 if (before.arm, before.reward) != (index, value):
                     raise Conflict(
@@ -253,7 +251,6 @@ class Experiment(SharedLog, Workplace):
                         f"it is {value!r} for arm {index}. Use a key only to repeat a request."
                     )
                 return turn.replay.progress
-            turn.replay.created.rewards.check(value)
             turn.record(Added(**turn.next, arm=index, reward=value, key=key))
             return turn.replay.progress
 
@@ -271,7 +268,7 @@ class Experiment(SharedLog, Workplace):
             return replay.certificate()
 
     def check(self) -> ModelCheck:
-        """Return whether rewards look as assumed: linear in the features, no noisier than R.
+        """Return whether rewards look as assumed: linear in the features, as noisy as stated.
 
         It also says whether some arms lose more tickets than others.
         """
@@ -343,9 +340,7 @@ class Experiment(SharedLog, Workplace):
         )
 
 
-def _beginning(
-    name: str, problem: Problem, rewards: Rewards, explorer: str, seed: int, now: float
-) -> Created:
+def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
     """Return the first event of an experiment, without its problem, which is checked here.
 
     As a dictionary a large problem takes much memory, so it becomes one when it is written.
@@ -353,12 +348,7 @@ def _beginning(
     if not isinstance(problem, Problem):
         raise InvalidArgument(
             f"create must be a Problem; got {type(problem).__name__}. Wrap the arms: "
-            "create=Problem(arms)."
-        )
-    if rewards != Rewards() and problem.noise_scale < rewards.noise_scale * (1 - 1e-12):
-        raise InvalidArgument(
-            f"noise_scale must be at least {rewards.noise_scale:g}, half the range, for rewards "
-            f"that are {rewards}; got {problem.noise_scale:g}. noise_scale_for computes it."
+            "create=Problem(arms, noise=...)."
         )
     seed = checked_whole("seed", seed)
     make_explorer(explorer, problem, seed)
@@ -366,7 +356,6 @@ def _beginning(
         time=now,
         name=name,
         problem={},
-        rewards=rewards,
         explorer=explorer,
         seed=seed,
         version=__version__,

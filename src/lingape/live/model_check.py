@@ -1,13 +1,14 @@
-"""Do the rewards look as the guarantee assumes: linear in the features, no noisier than R?
+"""Do the rewards look as the guarantee assumes: linear in the features, as noisy as stated?
 
 Two sums of squares are compared with what they would be for Gaussian noise of standard deviation
 R. How far the arms' averages lie from the linear fit, Σ N_k (r̄_k - x_kᵀθ̂)² / R², is χ² with as
 many degrees of freedom as there are pulled arms beyond the dimension; how far rewards lie from
 their arm's average, with one less than there are rewards for each arm. R-sub-Gaussian noise varies
-no more than that. There is a warning when such a sum has a probability below 1 in 10,000: small
-enough that looking often raises few false alarms, although arms are chosen by their rewards. How
-few is measured by tests/live/test_model_check.py; it is not proven. That there is no warning does
-not prove anything either.
+no more than that. For Gaussian noise of unknown scale the second sum says how large R is, and the
+first in units of it is compared with Fisher's F. There is a warning when such a sum has a
+probability below 1 in 10,000: small enough that looking often raises few false alarms, although
+arms are chosen by their rewards. How few is measured by tests/live/test_model_check.py; it is not
+proven. That there is no warning does not prove anything either.
 
 Whether arms lose tickets as often as each other is compared in losses.py.
 """
@@ -19,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..checks import LARGEST
 from ..printable import printable
-from ..problem import LARGEST, Problem
+from ..problem import Problem
 from . import losses
 from .data import Data
 from .replay import Averages, Replay
@@ -53,9 +55,9 @@ class ModelCheck(Data):
 
     arms: pulled ones, worst fit first, at most 500.
     linear_p: the probability of so bad a fit if rewards are linear; None while any fit is good.
-    noise_scale: R, as stated.
+    noise_scale: R, as stated; None if it was left open.
     noise: the standard deviation of rewards around their arm's average.
-    noise_p: the probability of so much noise if it is R.
+    noise_p: the probability of so much noise if it is R; None if R was left open.
     warnings: what contradicts the assumptions.
     voided_p: the probability that arms ever differ so much in voided tickets, if all are voided
         alike, is at most this; None if none is.
@@ -65,7 +67,7 @@ class ModelCheck(Data):
 
     arms: tuple[ArmFit, ...]
     linear_p: float | None
-    noise_scale: float
+    noise_scale: float | None
     noise: float | None
     noise_p: float | None
     warnings: tuple[str, ...]
@@ -81,8 +83,14 @@ class ModelCheck(Data):
         if self.warnings:
             return "\n".join(self.warnings)
         if self.linear_p is None and self.noise_p is None:
-            return "There are too few rewards to check the model."
-        return "The rewards do not contradict the linear model or the stated noise."
+            found = "There are too few rewards to check the model."
+        elif self.noise_scale is None:
+            found = "The rewards do not contradict the linear model."
+        else:
+            return "The rewards do not contradict the linear model or the stated noise."
+        if self.noise_scale is None and self.noise is not None:
+            found += f" Their noise has a standard deviation of about {self.noise:.3g}."
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
@@ -125,29 +133,31 @@ def check(replay: Replay, now: float) -> ModelCheck:
 
 
 def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
-    """Compare rewards with the linear model and with R."""
-    pulled = np.flatnonzero(rewards.counts)
+    """Compare rewards with the linear model, and with R if it is known."""
+    pulled, stated = np.flatnonzero(rewards.counts), problem.noise.scale
     if not len(pulled):
-        return ModelCheck((), None, problem.noise_scale, None, None, ())
+        return ModelCheck((), None, stated, None, None, ())
     counts, averages = rewards.counts[pulled], rewards.means[pulled]
     fitted, leverages, rank = _fit(problem.orthonormal[pulled], counts, averages)
-    r = problem.noise_scale
+    noise, repeats = rewards.deviation, rewards.repeats
+    r = noise if stated is None else stated
     apart = averages - fitted
-    # An average's residual has variance R²(1 - leverage)/N_k; with a leverage of 1 it has none.
-    spread = r * np.sqrt(np.maximum(1.0 - leverages, 0.0) / counts)
-    free = leverages < 1.0 - 1e-9
-    with np.errstate(all="ignore"):  # if R is tiny, rewards may be infinitely far off
-        z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
-        off = float(counts @ (apart / r) ** 2)
-    z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no infinity
-    linear_p = noise = noise_p = None
-    if len(pulled) > rank:
-        linear_p = chi_square_tail(off, len(pulled) - rank)
-    repeats = int(counts.sum()) - len(pulled)
-    if repeats > 0:
-        squares = float(rewards.squares.sum())
-        noise = math.sqrt(squares / repeats)
-        noise_p = chi_square_tail(squares / r / r, repeats)
+    z, linear_p, noise_p = np.zeros(len(pulled)), None, None
+    if r:  # known, or estimated
+        # A residual has variance R²(1 - leverage)/N_k; with a leverage of 1 it has none.
+        spread = r * np.sqrt(np.maximum(1.0 - leverages, 0.0) / counts)
+        free = leverages < 1.0 - 1e-9
+        with np.errstate(all="ignore"):  # if R is tiny, rewards may be infinitely far off
+            z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
+            off = float(counts @ (apart / r) ** 2)
+        z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no infinity
+        if (beyond := len(pulled) - rank) > 0:
+            if stated is None:
+                linear_p = f_tail(off / beyond, beyond, repeats)
+            else:
+                linear_p = chi_square_tail(off, beyond)
+    if stated is not None and noise is not None:
+        noise_p = chi_square_tail(repeats * (noise / stated) * (noise / stated), repeats)
     worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]
     rows = (values[worst].tolist() for values in (pulled, counts, averages, fitted, z))
     arms = tuple(ArmFit(arm, problem.name(arm), *row) for arm, *row in zip(*rows, strict=True))
@@ -155,17 +165,17 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
     if noise_p is not None and noise_p < RARE:
         warnings.append(
             f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
-            f"than the stated noise scale of {r:g}. The certificate assumes that they do not. "
-            "Begin another experiment with a larger noise scale; for rewards in a range it is "
-            "half of that."
+            f"than the stated noise scale of {stated:g}. The certificate assumes that they do "
+            "not. Begin another experiment with a larger noise scale; for rewards in a range, "
+            "state the range."
         )
     if linear_p is not None and linear_p < RARE:
         names = ", ".join(printable(fit.name) for fit in arms[:3])
         warnings.append(
-            "The arms' average rewards do not follow from their features within the stated noise; "
+            "The arms' average rewards do not follow from their features within the noise; "
             f"furthest off: {names}. {WAY_OUT}"
         )
-    return ModelCheck(arms, linear_p, r, noise, noise_p, tuple(warnings))
+    return ModelCheck(arms, linear_p, stated, noise, noise_p, tuple(warnings))
 
 
 def _fit(
@@ -227,5 +237,41 @@ def chi_square_tail(value: float, freedom: int) -> float:
         step = d * c
         fraction *= step
         if abs(step - 1.0) < 1e-15:
+            break
+    return front * fraction
+
+
+def f_tail(value: float, above: int, below: int) -> float:
+    """Return the probability that a variable with Fisher's F distribution exceeds `value`.
+
+    above, below: degrees of freedom of the numerator and of the denominator. It is the regularised
+    incomplete beta function, by its continued fraction (Numerical Recipes, Section 6.4).
+    """
+    a, b = below / 2.0, above / 2.0
+    x = below / (below + above * value)
+    if x > (a + 1.0) / (a + b + 2.0):  # the fraction converges fast for the other tail
+        return 1.0 - _beta_share(b, a, above * value / (below + above * value))
+    return _beta_share(a, b, x)
+
+
+def _beta_share(a: float, b: float, x: float) -> float:
+    """Return I_x(a, b) for x that is not large."""
+    if x <= 0.0:
+        return 0.0
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    front = math.exp(front + a * math.log(x) + b * math.log1p(-x)) / a
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0) or tiny)
+    fraction = d
+    for m in range(1, 100_000):
+        before = fraction
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1.0 / (1.0 + term * d or tiny)
+            c = 1.0 + term / c or tiny
+            fraction *= d * c
+        if abs(fraction / before - 1.0) < 1e-15:
             break
     return front * fraction

@@ -6,6 +6,7 @@ an event changes is said where it is declared (events.py), in terms of the metho
 
 import copy
 import inspect
+import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -85,6 +86,16 @@ class Averages:
         self.counts: IntArray = np.zeros(arms, dtype=np.int64)
         self.means: FloatArray = np.zeros(arms)
         self.squares: FloatArray = np.zeros(arms)
+
+    @property
+    def repeats(self) -> int:
+        """How many rewards there are beyond the first of each arm."""
+        return int(self.counts.sum() - np.count_nonzero(self.counts))
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of rewards around their arm's average, if any arm has two."""
+        return math.sqrt(float(self.squares.sum()) / self.repeats) if self.repeats else None
 
     def add(self, arm: int, reward: float) -> None:
         """Welford's update, which loses no digits to a large mean."""
@@ -201,7 +212,6 @@ class Replay:
         answered in any order. Such explorers refuse what they did not ask for.
         """
         self._check_pull(seq, arm)
-        self.created.rewards.check(reward)
         try:
             self.explorer.tell(arm, reward)  # first: if it refuses, nothing has changed
         except InvalidArm:

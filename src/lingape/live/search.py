@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import Conflict, ExplorationOver, InvalidReward, InvalidState
+from ..noise import Bounded
 from ..printable import printable
 from .command import SLICE, Command, Stop
 from .events import Asked, Voided
@@ -55,7 +56,7 @@ class Search:
         self._experiment, self._stop, self._show, self._note = experiment, stop, show, note
         with experiment.current() as replay:
             self.progress, waiting = replay.progress, set(replay.open)
-            self._problem, self._rewards = replay.problem, replay.created.rewards
+            self._problem = replay.problem
         self.left: list[Ticket] = []  # under way when the search was killed
         self.other_command = False  # the last pull in the log was made with another one
         self._read_log(waiting)
@@ -121,7 +122,9 @@ class Search:
                 return None
             failure = str(result)
         except InvalidReward:
-            failure = f"{OUTSIDE}: {result!r}, where rewards have to be {self._rewards}"
+            noise = self._problem.noise
+            assert isinstance(noise, Bounded)  # the others refuse no finite number
+            failure = f"{OUTSIDE}: {result!r}, where rewards have to be {noise.words}"
         self.progress = self._experiment.void(ticket, shortened(failure))
         return failure
 

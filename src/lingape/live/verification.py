@@ -73,7 +73,8 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
 def _check_verdict(replay: Replay, event: Event | None) -> None:
     """Raise unless a verdict comes just when the explorer has one, up to rounding."""
     seq, explorer, epsilon = replay.head.seq + 1, replay.explorer, replay.problem.epsilon
-    slack = ROUNDING * (replay.problem.noise_scale + epsilon)
+    scale = replay.problem.noise.scale or replay.averages.deviation or 0.0
+    slack = ROUNDING * (scale + epsilon)
     found = replay.proof() if isinstance(event, Settled) or explorer.done else None
     if isinstance(event, Settled):
         assert found is not None

@@ -18,14 +18,14 @@ from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean, mean_cur
 
 ARMS = (10, 20, 30, 40, 50)
 # Appendix A. The noise is in fact 1-sub-Gaussian; S is the length of θ*, as in the authors' code.
-SETTINGS: dict[str, Any] = {"noise_scale": 2.0, "epsilon": 0.0, "delta": 0.05}
+SETTINGS: dict[str, Any] = {"noise": 2.0, "epsilon": 0.0, "delta": 0.05}
 STATIC_RIDGE = 0.01
 ENOUGH = 10
 
 
 def lingape_tight(problem: Problem) -> LinGapE:
     """Return LinGapE with a tight bound and with R = 1, which is enough for rewards of ±1."""
-    return LinGapE(problem.replace(noise_scale=1.0), bound=Mixture())
+    return LinGapE(problem.replace(noise=1.0), bound=Mixture())
 
 
 def reproduce_figure_3(options: PageOptions) -> Page:

@@ -16,7 +16,7 @@ PRINTED = FixedDesign("printed", comparisons="K^2")  # Proposition 1 in the auth
 ORACLE = FixedDesign("printed", comparisons="K")  # and in that of their oracle
 
 SYNTHETIC: dict[str, Any] = {
-    "noise_scale": 1.0,
+    "noise": 1.0,
     "norm_bound": NORM_BOUND,
     "epsilon": 0.0,
     "delta": 0.05,

@@ -12,7 +12,6 @@ from .conversation import (
     adaptive_only,
     checked_m,
     checked_pull,
-    checked_reward,
     opening_for,
     stopping_for,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "adaptive_only",
     "checked_m",
     "checked_pull",
-    "checked_reward",
     "opening_for",
     "stopping_for",
 ]

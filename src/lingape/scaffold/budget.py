@@ -18,7 +18,7 @@ from ..arrays import FloatArray
 from ..bounds import Bound
 from ..bounds.base import refine
 from ..certificate import Certificate, share
-from ..checks import checked_whole
+from ..checks import LARGEST, as_float, checked_whole
 from ..errors import (
     ExplorationOver,
     IllConditioned,
@@ -27,7 +27,7 @@ from ..errors import (
     in_words,
 )
 from ..least_squares import SPANNING
-from ..problem import LARGEST, Problem, as_float
+from ..problem import Problem
 from ..stopping import Moment, Surest
 from .conversation import ContestExplorer, Conversation, Spanning, adaptive_only
 

@@ -24,11 +24,10 @@ from ..errors import (
     InvalidArgument,
     InvalidArm,
     InvalidBound,
-    InvalidReward,
     LingapeError,
 )
 from ..least_squares import LeastSquares
-from ..problem import LARGEST, Problem, as_float
+from ..problem import Problem
 from ..pulls import PullRule
 from ..pulls.base import Learner
 from ..stopping import Eliminating, Margin, StoppingRule
@@ -50,14 +49,18 @@ class Conversation(Savable):
 
     # Whether it copes with arms that cannot be pulled, or be the answer.
     transductive: ClassVar[bool] = False
+    # Whether it copes with noise whose scale is not known, such as Normal().
+    learns_scale: ClassVar[bool] = False
     m = 1  # how many arms are to be found
 
     def __init__(self, problem: Problem, *, bound: Bound, ridge: float | None) -> None:
         if not isinstance(problem, Problem):
             raise InvalidArgument(
                 f"{type(self).__name__} explores a Problem; got {type(problem).__name__}. "
-                "Wrap the arms: Problem(arms)."
+                "Wrap the arms: Problem(arms, noise=...)."
             )
+        if not self.learns_scale:
+            problem.scale_for(type(self).__name__)
         if isinstance(bound, type) or not hasattr(bound, "widths"):
             raise InvalidArgument(
                 f"bound must be a bound such as Mixture(); got {bound!r}. Pass an instance, not "
@@ -141,14 +144,14 @@ class Conversation(Savable):
 
     def tell(self, arm: int, reward: float) -> None:
         """Learn that pulling `arm` paid `reward`."""
-        index, value = self.problem.check_pull(arm), checked_reward(reward)
+        index, value = self.problem.check_pull(arm), self.problem.check_reward(reward)
         self._allow(index)
         self._update(index, value)
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
         """Learn several rewards, in order; if any is refused, none is recorded."""
         indices = [self.problem.check_pull(arm) for arm in _several("arms", arms)]
-        values = [checked_reward(reward) for reward in _several("rewards", rewards)]
+        values = [self.problem.check_reward(reward) for reward in _several("rewards", rewards)]
         if len(indices) != len(values):
             raise InvalidArgument(
                 f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
@@ -415,18 +418,6 @@ def checked_m(m: Any, problem: Problem) -> int:
     """Return the number of arms to find, or raise."""
     most = int(problem.can_answer.sum()) - 1
     return checked_whole("m", m, least=1, most=most, advice="Fewer than there are answers.")
-
-
-def checked_reward(reward: Any) -> float:
-    """Return the reward as a float, or raise InvalidReward."""
-    value = as_float(reward)
-    if not abs(value) <= LARGEST:
-        raise InvalidReward(
-            f"A reward must be a finite number, at most {LARGEST:g} in size; got {reward!r}. "
-            "Leave out trials that gave no result (if that does not depend on how they went). "
-            "Nothing was recorded."
-        )
-    return value
 
 
 def _several(name: str, values: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from ..problem import Problem
 from ..pulls import PULLS
 from ..registry import describe, revive
 
-VERSION = 2
+VERSION = 3
 
 
 class Savable(ABC):
@@ -142,7 +142,9 @@ class Savable(ABC):
             raise InvalidState("The saved state lacks a verdict. Restore an undamaged copy.")
         try:
             self._prepare(state["kept"])
-            self.estimate.restore(state.get("estimate"), noise_scale=self.problem.noise_scale)
+            self.estimate.restore(
+                state.get("estimate"), noise_scale=self.problem.noise.scale or 0.0
+            )
             self._restore(state["kept"])
         except (KeyError, TypeError, ValueError, OverflowError) as reason:
             if isinstance(reason, InvalidState):

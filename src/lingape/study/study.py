@@ -24,9 +24,10 @@ from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
 from ..kernels.parts import has_kernel
 from ..lanes import compiled_lane
+from ..noise import checked_noise
 from ..problem import Problem
 from ..provenance import provenance
-from ..runs import MAX_PULLS, checked_limit, run
+from ..runs import MAX_PULLS, check_promise, checked_limit, run
 from .clock import Clock, Pace
 from .results import FORMAT, VERSION, Results, Row, RowLog
 
@@ -43,9 +44,10 @@ class Study:
         such as "xy_static(design=greedy)".
     instances: Instances, or texts such as "soare(5, 0.1)".
     seeds: how many, or which.
-    world: the noise: "gaussian", with standard deviation R, or "signed" for rewards of ±1.
-    problem: settings of every problem: delta, epsilon, noise_scale (R), norm_bound (S, the length
-        of θ unless given).
+    world: what pays: "gaussian", with standard deviation R (1 if the problem leaves it open),
+        "signed" for rewards of ±1, or "zero_one" for rewards of 0 and 1.
+    problem: settings of every problem: delta, epsilon, noise (1 unless given, and "binary" in the
+        world "zero_one"), norm_bound (S, the length of θ unless given).
 
     All explorers meet the same noise: that of the n-th pull depends on the instance's name and the
     seed, not on the explorer. So results depend neither on the number and order of workers nor on
@@ -70,13 +72,13 @@ class Study:
         self.instances = _named(instances)
         self.seeds = _seeds(seeds)
         self.max_pulls = checked_limit(max_pulls)
-        self.world, self.problem = world, _settings(problem)
+        self.world, self.problem = world, _settings(problem, world)
         if not isinstance(world, str) or world not in ENVIRONMENTS:
             raise InvalidArgument(
                 f"world must be one of {', '.join(ENVIRONMENTS)}; got {world!r}."
             )
         for instance in self.instances.values():  # find mistakes before the first run
-            self.posed(instance), self.environment(instance)
+            check_promise(self.posed(instance), self.environment(instance))
 
     def posed(self, instance: Instance) -> Problem:
         """Return the problem that explorers are given for an instance."""
@@ -84,14 +86,15 @@ class Study:
             return instance.problem(**self.problem)
         except TypeError as reason:
             raise InvalidArgument(
-                "Settings of a problem are delta, epsilon, noise_scale and norm_bound; got "
+                "Settings of a problem are delta, epsilon, noise and norm_bound; got "
                 f"{', '.join(self.problem)}."
             ) from reason
 
     def environment(self, instance: Instance) -> Environment:
         """Return the world in which runs on an instance take place."""
         if self.world == "gaussian":
-            return instance.gaussian(scale=self.posed(instance).noise_scale)
+            scale = self.posed(instance).noise.scale
+            return instance.gaussian(scale=1.0 if scale is None else scale)
         kind: Callable[..., Environment] = ENVIRONMENTS[self.world]
         return kind(instance.arms, instance.theta)
 
@@ -327,12 +330,16 @@ def _named(instances: Iterable[Instance | str]) -> dict[str, Instance]:
     return found
 
 
-def _settings(problem: Mapping[str, Any] | None) -> dict[str, Any]:
+def _settings(problem: Mapping[str, Any] | None, world: str) -> dict[str, Any]:
     if problem is not None and not isinstance(problem, Mapping):
         raise InvalidArgument(
             f"problem must be a mapping such as {{'delta': 0.05}}; got {problem!r}."
         )
-    return dict(problem or {})
+    default = {"noise": "binary"} if world == "zero_one" else {}
+    settings = default | dict(problem or {})
+    if "noise" in settings:  # as data, so that what means the same is written the same
+        settings["noise"] = checked_noise(settings["noise"]).to_data()
+    return settings
 
 
 def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ def wider_for_smaller_delta(build: BuildBound) -> None:
 
 def scales_with_the_noise(build: BuildBound) -> None:
     """R and S in other units change the widths by the same factor."""
-    narrow, wide = _widths(build()), _widths(build(), noise_scale=3.0, norm_bound=6.0)
+    narrow, wide = _widths(build()), _widths(build(), noise=3.0, norm_bound=6.0)
     require(np.allclose(3.0 * narrow, wide, rtol=1e-9), "widths do not scale with R and S")
 
 
@@ -93,13 +93,13 @@ def _widths(
     bound: Bound,
     *,
     delta: float = 0.05,
-    noise_scale: float = 1.0,
+    noise: float = 1.0,
     norm_bound: float = 2.0,
     repeats: int = 3,
 ) -> FloatArray:
     """Return the widths after each of a few arms was pulled `repeats` times; the leader first."""
     instance = sphere(6, 3, seed=2)
-    problem = instance.problem(noise_scale=noise_scale, norm_bound=norm_bound, delta=delta)
+    problem = instance.problem(noise=noise, norm_bound=norm_bound, delta=delta)
     estimate = bound.estimate(problem)
     for _ in range(repeats):
         for arm in range(len(problem)):

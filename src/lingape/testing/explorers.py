@@ -128,7 +128,7 @@ def units_change_no_pull(build: BuildExplorer) -> None:
     expected = pulls_of(build(problem, means), Tape(means))
     for c in (1e-6, 3.0, 1e6):
         scaled = problem.replace(
-            noise_scale=c * problem.noise_scale,
+            noise=c * problem.noise_scale,
             norm_bound=c * (problem.norm_bound or 1.0),
             epsilon=c * problem.epsilon,
         )
@@ -139,7 +139,7 @@ def units_change_no_pull(build: BuildExplorer) -> None:
 def renaming_renames_the_answer(build: BuildExplorer) -> None:
     """Giving the arms in another order gives the same answer."""
     instance = sphere(6, 2, seed=1)
-    problem, means = instance.problem(norm_bound=2.0, noise_scale=0.1), instance.gaussian().means
+    problem, means = instance.problem(norm_bound=2.0, noise=0.1), instance.gaussian().means
     order = np.random.default_rng(0).permutation(len(means))
     explorer = build(problem, means)
     shuffled = build(problem.replace(arms=problem.arms[order]), means[order])
@@ -277,8 +277,8 @@ def odd_problems_are_answered(build: BuildExplorer) -> None:
     plain = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
     means = plain @ [1.0, 0.2]
     embed = np.array([[1.0, 2.0, 0.0], [-2.0, 1.0, 0.0]]) / math.sqrt(5)
-    pulled = pulls_of(build(Problem(plain, norm_bound=2.0), means), Tape(means))
-    flat = pulls_of(build(Problem(plain @ embed, norm_bound=2.0), means), Tape(means))
+    pulled = pulls_of(build(Problem(plain, noise=1.0, norm_bound=2.0), means), Tape(means))
+    flat = pulls_of(build(Problem(plain @ embed, noise=1.0, norm_bound=2.0), means), Tape(means))
     require(pulled == flat, "features that do not span changed a pull")
 
     odd: dict[str, tuple[FloatArray, FloatArray, float]] = {
@@ -290,7 +290,7 @@ def odd_problems_are_answered(build: BuildExplorer) -> None:
         "huge features": (1e6 * plain, means, 2e-6),
     }
     for name, (arms, true, norm_bound) in odd.items():
-        problem = Problem(arms, norm_bound=norm_bound, noise_scale=0.05)
+        problem = Problem(arms, norm_bound=norm_bound, noise=0.05)
         explorer = build(problem, true)
         if "duplicates" in name and _tells_duplicates_apart(explorer):
             explorer = build(problem.replace(epsilon=0.2), true)

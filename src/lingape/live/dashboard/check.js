@@ -34,15 +34,21 @@ function apart(p, none) {
   return p === null ? none : `such a difference between arms comes by chance ${byChance(p)}`;
 }
 
-function findings({ linear_p, noise, noise_p, noise_scale, voided_p, overdue_p }) {
+/** Return how the noise that was seen compares with what was stated, if anything was. */
+function seen({ noise, noise_p, noise_scale }) {
+  const told = noise_scale === null ? "none stated" : `${number(noise_scale)} stated`;
+  if (noise === null) return `nothing to compare: no arm was pulled twice (${told})`;
+  if (noise_scale === null) return `${number(noise)} seen, which is the estimate: ${told}`;
+  return `${number(noise)} seen, ${told}; this much comes by chance ${byChance(noise_p)}`;
+}
+
+function findings(check) {
+  const { linear_p, voided_p, overdue_p } = check;
   const rows = {
     "Linear in the features": linear_p === null
       ? "nothing to compare: with no more arms pulled than features, any averages fit"
       : `averages so far off the model come by chance ${byChance(linear_p)}`,
-    "Noise of an arm’s rewards": noise === null
-      ? `nothing to compare: no arm was pulled twice (${number(noise_scale)} stated)`
-      : `${number(noise)} seen, ${number(noise_scale)} stated; this much comes by chance ` +
-        byChance(noise_p),
+    "Noise of an arm’s rewards": seen(check),
     "Voided tickets": apart(voided_p, "there are none"),
     "Tickets open for too long": apart(overdue_p, "there are none"),
   };

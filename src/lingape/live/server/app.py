@@ -174,7 +174,7 @@ class Routes:
                 f"got {count} with {width}. Leave some out, or use a database of your own."
             )
         problem = Problem(**dict(body.problem))
-        self._shelf.create(body.name, problem, body.explorer, body.seed, body.rewards)
+        self._shelf.create(body.name, problem, body.explorer, body.seed)
         with self._shelf.use(body.name) as experiment:
             return as_json(experiment.status(), 201)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from fastapi import Header, Path, Query
@@ -19,7 +19,10 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Field, PlainValidator, WithJsonSchema, create_model
 
 from ...arrays import FloatArray
-from ...problem import LARGEST, Problem
+from ...checks import LARGEST
+from ...errors import InvalidProblem
+from ...noise import Noise, checked_noise
+from ...problem import Problem
 from ..client import Client
 from ..data import to_data, types_of
 from ..experiment import MOST
@@ -80,8 +83,16 @@ def _matrix(rows: Any) -> FloatArray:
     return matrix
 
 
+def _noise(given: Any) -> Noise:
+    try:
+        return checked_noise(given)
+    except InvalidProblem:  # whose words are those of Python
+        raise ValueError(
+            'must be a number above 0, [low, high] with low < high, "binary" or "normal"'
+        ) from None
+
+
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
 # Types with limits; any other parameter has the type in the method's signature.
 PARAMETERS: dict[str, Any] = {
     "arms": Annotated[
@@ -91,7 +102,19 @@ PARAMETERS: dict[str, Any] = {
     ],
     "names": list[Text] | None,
     "name": Annotated[str, Field(pattern=f"^{NAME.pattern}$")],
-    "rewards": Literal["binary"] | Range | None,
+    "noise": Annotated[
+        Noise,
+        PlainValidator(_noise),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST},
+                    {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+                    {"type": "string", "enum": ["binary", "normal"]},
+                ]
+            }
+        ),
+    ],
     "explorer": Text,
     "seed": Annotated[int, Field(ge=0, le=WHOLE)],
     "n": Annotated[int, Field(ge=1, le=MOST)],
@@ -103,16 +126,18 @@ PARAMETERS: dict[str, Any] = {
     "reason": Annotated[Text, Field(min_length=1)],
     "arm": Annotated[int, Field(ge=0, examples=[0])],
 }
-DEFAULTS = {"reason": "none given"}  # where the method has none
+DEFAULTS: dict[str, Any] = {"reason": "none given", "noise": ...}  # not those of the method
 DESCRIPTIONS = {  # where Python has more ways to say it than JSON
     "arms": "One row of features per arm.",
     "ticket": "Its id.",
-    "rewards": '"binary" for 0 and 1, [low, high] for a range; others are then refused.',
+    "noise": "What rewards are like: a number R for R-sub-Gaussian noise (its standard deviation "
+    'if it is Gaussian), [low, high] for a range, "binary" for 0 and 1, or "normal" for Gaussian '
+    "noise of unknown scale. Rewards outside of a range are refused.",
     "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
     "deadline.",
 }
 PROBLEM = {"arms": [[1, 0], [0, 1], [0.7, 0.7]], "names": ["red", "blue", "both"]}
-EXAMPLE = {"name": "ads", "problem": PROBLEM | {"noise_scale": 0.5, "epsilon": 0.05}}
+EXAMPLE = {"name": "ads", "problem": PROBLEM | {"noise": "binary", "epsilon": 0.05}}
 
 
 def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
@@ -122,7 +147,7 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
     for name, parameter in inspect.signature(call).parameters.items():
         if name != "self":
             missing = parameter.default is parameter.empty
-            default = DEFAULTS.get(name, ...) if missing else parameter.default
+            default = DEFAULTS.get(name, ... if missing else parameter.default)
             kind = PARAMETERS.get(name) or get_type_hints(call)[name]
             content[name] = (Annotated[kind, Field(description=said.get(name))], default)
     config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings

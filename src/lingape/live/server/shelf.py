@@ -125,9 +125,7 @@ class Shelf:
             if idle.experiment is not None:
                 idle.experiment.close()
 
-    def create(
-        self, name: str, problem: Problem, explorer: str, seed: int, rewards: Any = None
-    ) -> None:
+    def create(self, name: str, problem: Problem, explorer: str, seed: int) -> None:
         """Begin an experiment, unless it exists with the same settings."""
         names = self._store.experiments()
         if name not in names and len(names) >= self._most_experiments:
@@ -135,9 +133,7 @@ class Shelf:
                 f"This server keeps at most {self._most_experiments} experiments, and has "
                 f"{len(names)}. Start another with another --db."
             )
-        Experiment.open(
-            self.url, name, create=problem, rewards=rewards, explorer=explorer, seed=seed
-        ).close()
+        Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
 
     def names(self) -> list[str]:
         """Return the names of all experiments."""
