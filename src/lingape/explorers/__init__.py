@@ -15,6 +15,7 @@ from .lin_ugape import LinUGapE
 from .lingape import LinGapE
 from .lingape_budget import LinGapEBudget
 from .od_lin_bai import ODLinBAI
+from .race import Race
 from .rage import RAGE
 from .sequential_halving import SequentialHalving
 from .ugape import UGapE
@@ -26,6 +27,7 @@ from .xy_static import XYStatic
 
 EXPLORERS: dict[str, type[Explorer]] = {
     "lingape": LinGapE,
+    "race": Race,
     "xy_static": XYStatic,
     "xy_adaptive": XYAdaptive,
     "xy_oracle": XYOracle,
@@ -72,6 +74,7 @@ __all__ = [
     "LinT3C",
     "LinUGapE",
     "ODLinBAI",
+    "Race",
     "SequentialHalving",
     "UGapE",
     "UGapEBudget",

@@ -134,7 +134,7 @@ class Conversation(Savable):
         n = checked_whole("n", n, least=1)
         imagined = self.estimate.copy()
         imagined.pretend_many(
-            [self.problem.check_pull(arm) for arm in _several("pending", pending)]
+            [self.problem.check_pull(arm) for arm in several("pending", pending)]
         )
         chosen: list[int] = []
         while len(chosen) < n:
@@ -150,8 +150,8 @@ class Conversation(Savable):
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
         """Learn several rewards, in order; if any is refused, none is recorded."""
-        indices = [self.problem.check_pull(arm) for arm in _several("arms", arms)]
-        values = [self.problem.check_reward(reward) for reward in _several("rewards", rewards)]
+        indices = [self.problem.check_pull(arm) for arm in several("arms", arms)]
+        values = [self.problem.check_reward(reward) for reward in several("rewards", rewards)]
         if len(indices) != len(values):
             raise InvalidArgument(
                 f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
@@ -420,7 +420,7 @@ def checked_m(m: Any, problem: Problem) -> int:
     return checked_whole("m", m, least=1, most=most, advice="Fewer than there are answers.")
 
 
-def _several(name: str, values: Any) -> list[Any]:
+def several(name: str, values: Any) -> list[Any]:
     try:
         return list(values)
     except TypeError:

@@ -1,0 +1,28 @@
+"""How strongly do rewards speak against an arm being best? One file per kind of noise.
+
+A block is a set of pulls planned before any of its rewards is known. Its evidence against an arm is a
+number whose mean is at most 1 if that arm is best; the product over blocks is an e-process, and
+docs/bounds.md has the proofs.
+"""
+
+from ..noise import Bounded, Noise, Normal
+from .base import Evidence, Finding
+from .bounded import BoundedEvidence
+from .normal import NormalEvidence
+from .sub_gaussian import SubGaussianEvidence
+
+__all__ = [
+    "BoundedEvidence",
+    "Evidence",
+    "Finding",
+    "NormalEvidence",
+    "SubGaussianEvidence",
+    "evidence_for",
+]
+
+
+def evidence_for(noise: Noise) -> Evidence:
+    """Return how to weigh rewards with such noise."""
+    if isinstance(noise, Bounded):
+        return BoundedEvidence(noise)
+    return NormalEvidence() if isinstance(noise, Normal) else SubGaussianEvidence(noise.scale)

@@ -1,0 +1,89 @@
+"""What kinds of evidence have in common: bets on how large a gap is, and sums over a block."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+
+# A bet is a gap λ that rewards may show. Bets are halved from the standard error that the first
+# pulls had; the first COMMON are equally likely beforehand, and the others share what is left,
+# each half as likely as the one before.
+BETS, COMMON, RARE = 24, 7, 0.05
+# Estimates of the gap that is bet on are taken to be this much less certain than they are: the
+# leader is the arm that was overestimated most.
+DOUBT = 2.0
+LOG_PRIOR = np.log(
+    np.where(
+        np.arange(BETS) < COMMON,
+        (1.0 - RARE) / COMMON,
+        RARE * 0.5 ** (np.arange(BETS) - COMMON + 1.0),
+    )
+)
+HALVES = 0.5 ** np.arange(BETS)
+
+
+class Sums(NamedTuple):
+    """What a block, or a whole run, was paid, by arm."""
+
+    counts: IntArray
+    sums: FloatArray
+    squares: FloatArray
+
+
+class Guess(NamedTuple):
+    """What rewards are expected to be like, by arm, from those told so far."""
+
+    variances: FloatArray
+    means: FloatArray
+
+
+class Finding(NamedTuple):
+    """What a block says about J contests of a challenger and a rival, from A arms.
+
+    Rewards r of arm a count w_a in S = Σ w_a r, such that S has the mean I·(gap + shift) and, if
+    the guess of the variances is right, the variance I.
+    """
+
+    weights: FloatArray  # (J, A)
+    scores: FloatArray  # (J,) S
+    information: FloatArray  # (J,) I
+    bets: FloatArray  # (J, BETS) λ
+    log_weights: FloatArray  # (J, BETS) of the bets, which sum to 1
+    shift: float  # what the gap is compared with: ε, or 0
+    sums: Sums  # (A,)
+    guess: Guess  # (A,)
+    residual: float  # Σ (r - fitted)²/variance, over the block
+    freedom: int  # the number of pulls beyond those that the fit uses up
+
+
+class Evidence(Protocol):
+    """The evidence in a block, for one kind of noise."""
+
+    def guess(self, means: FloatArray, told: Sums, rank: int) -> Guess:
+        """Return what to expect, given estimated means and all rewards told."""
+        ...
+
+    def log_values(self, finding: Finding) -> FloatArray:
+        """Return the logarithm of the evidence for each gap being above -shift, shape (J,)."""
+        ...
+
+
+def placed_bets(
+    gaps: FloatArray, errors: FloatArray, pulls: int, rank: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return bets and the logarithms of their weights, for estimated gaps with standard errors.
+
+    pulls: behind these estimates.
+    """
+    bets = errors[:, None] * math.sqrt(pulls / (2 * rank)) * HALVES
+    log_weights = LOG_PRIOR - 0.5 / DOUBT * np.square((bets - gaps[:, None]) / errors[:, None])
+    return bets, log_weights - log_sum(log_weights)[:, None]
+
+
+def log_sum(logs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of exponentials, along the last axis."""
+    largest = logs.max(axis=-1)
+    total: FloatArray = largest + np.log(np.exp(logs - largest[..., None]).sum(axis=-1))
+    return total

@@ -1,0 +1,93 @@
+"""Evidence for rewards in a range, whatever their variance.
+
+With rewards moved to [0, 1], a guess m of each arm's mean and β = λw,
+
+    E = Σ_λ p(λ) exp(λεI) Π (1 + β(r - m)) exp(βm),   the product over the pulls of a block,
+
+has a mean of at most 1 if the gap is at most -ε: a factor has the mean (1 + β(μ - m)) exp(βm) ≤
+exp(βμ), and Σ βμ = λI·gap. Its logarithm is βr - ½β²(r - m)² and terms of third order, so the
+variance that counts is the one that rewards have, arm by arm. For rewards other than 0 and 1 it is
+bounded from below by (log(1 + u) - u)/u² being the smaller the smaller u is, so that sums of rewards
+and of their squares are all that has to be known.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..noise import Binary, Bounded
+from .base import Finding, Guess, Sums, log_sum
+
+DEEPEST = 0.5  # no reward lowers a factor to less than 1 - DEEPEST
+PRIOR_PULLS = 10.0  # how many pulls the variance that follows from the mean counts for
+NARROWEST = 1e-4  # of the variance that a mean allows
+CHUNK = 1_000_000  # numbers at a time
+
+
+@dataclass(frozen=True)
+class BoundedEvidence:
+    noise: Bounded
+
+    def guess(self, means: FloatArray, told: Sums, rank: int) -> Guess:
+        """Return means within the range, and variances between theirs and what rewards show.
+
+        A mean m allows a variance of up to m(1 - m), which rewards of 0 and 1 have. Others have
+        a share of it, which is estimated, as is then the variance of each arm.
+        """
+        width = self.noise.high - self.noise.low
+        counts, (sums, squares) = told.counts, self._moved(told)
+        pulls = max(1, int(counts.sum()))
+        edge = 1.0 / (pulls + 2.0)
+        m = np.clip((means - self.noise.low) / width, edge, 1.0 - edge)
+        most = m * (1.0 - m)
+        variances = most
+        if not isinstance(self.noise, Binary):
+            spread = np.maximum(squares - 2.0 * m * sums + counts * m**2, 0.0)
+            share = (spread.sum() + PRIOR_PULLS / 4) / (counts @ most + PRIOR_PULLS / 4)
+            variances = (PRIOR_PULLS * min(1.0, share) * most + spread) / (PRIOR_PULLS + counts)
+            variances = np.maximum(variances, NARROWEST * most)
+        return Guess(width**2 * variances, self.noise.low + width * m)
+
+    def _moved(self, told: Sums) -> tuple[FloatArray, FloatArray]:
+        """Return sums of rewards and of their squares, with rewards moved to [0, 1]."""
+        low, width = self.noise.low, self.noise.high - self.noise.low
+        sums = (told.sums - told.counts * low) / width
+        squares = (told.squares - 2.0 * low * told.sums + told.counts * low**2) / width**2
+        return sums, squares
+
+    def log_values(self, finding: Finding) -> FloatArray:
+        rows = max(1, CHUNK // max(1, finding.weights.shape[1] * finding.bets.shape[1]))
+        parts = [
+            self._some(finding, slice(first, first + rows))
+            for first in range(0, len(finding.scores), rows)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _some(self, finding: Finding, rows: slice) -> FloatArray:
+        """Return log E for some contests."""
+        width = self.noise.high - self.noise.low
+        n, (s, s2) = finding.sums.counts, self._moved(finding.sums)
+        m = (finding.guess.means - self.noise.low) / width
+        w, information = width * finding.weights[rows], finding.information[rows, None]
+        depth = np.maximum(w * m, -w * (1.0 - m)).max(axis=1)  # how far a factor falls, per λ
+        bets = np.minimum(finding.bets[rows], DEEPEST / depth[:, None])
+        beta = bets[:, :, None] * w[:, None, :]
+        if isinstance(self.noise, Binary):
+            logs = s * np.log1p(beta * (1.0 - m)) + (n - s) * np.log1p(-beta * m) + n * beta * m
+        else:
+            fall = np.maximum(beta * m, -beta * (1.0 - m))
+            logs = beta * s - curvature(fall) * beta**2 * np.maximum(s2 - 2 * m * s + n * m**2, 0.0)
+        # Σ β·low/width: the part of S that moving rewards took away.
+        moved = bets * ((n * finding.weights[rows]).sum(axis=1) * self.noise.low)[:, None]
+        total = logs.sum(axis=2) + moved + bets * finding.shift * information
+        return log_sum(finding.log_weights[rows] + total)
+
+
+def curvature(fall: FloatArray) -> FloatArray:
+    """Return the c for which log(1 + u) ≥ u - cu² for all u ≥ -fall."""
+    small = np.maximum(fall, 1e-3)
+    exact = (-np.log1p(-small) - small) / small**2
+    # Below that rounding would show; the series has only terms above 0.
+    series = 0.5 + fall / 3.0 + fall**2 / 4.0 + fall**3
+    return np.where(fall < 1e-3, series, exact)

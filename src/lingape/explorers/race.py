@@ -1,0 +1,449 @@
+"""Race: plan pulls in blocks, keep evidence against each arm, and discard arms one by one.
+
+When a block is planned, its pulls and, for each arm j in play, a challenger i are fixed: the
+best-looking other arm. If j is best, what the block shows of the gap between i and j is noise around
+something not above 0, so that the evidence E_j, a product over blocks (evidence/), rarely becomes
+large: P(E_j ≥ 1/δ at some time) ≤ δ. An arm with that much evidence against it is out; the last one
+left is the answer. Only the best arm must not be discarded by mistake, so nothing is paid for the
+number of arms, and each test is about one number, so nothing is paid for the dimension either.
+docs/bounds.md has the theorem and its proof.
+
+With ε > 0 it also stops if there is enough evidence that no arm is more than ε better than one that
+has led; half of δ pays for that.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..bounds import Bound, Mixture
+from ..certificate import TELLING_ASSUMPTION
+from ..checks import checked_whole
+from ..contests import Contest
+from ..designs import g_optimal
+from ..designs.racing import racing
+from ..evidence import Finding, evidence_for
+from ..evidence.base import Guess, Sums, placed_bets
+from ..least_squares import LeastSquares
+from ..noise import Normal
+from ..printable import stated
+from ..problem import Problem
+from ..scaffold.blocks import Block, most_behind, open_slots
+from ..scaffold.conversation import Conversation, several
+from ..scaffold.phases import only_its_own
+from ..ties import LEADER, first_max
+
+FIRST = 2  # a block has at least this many pulls per dimension,
+GROWTH = 30  # and at least one for this many pulls before it
+FRESH = 1.1  # shares are planned anew when pulls have grown by this factor
+FAINT = 0.003  # arms with a smaller share get no pulls; others at least one in each block
+CAUTION = 2.0  # standard errors below which an estimated gap says little about where to pull
+ASIDE = 0.05  # the share of δ behind the gap bound of certificates
+SOLVED = 1e-9  # relative errors up to this are rounding
+PLANNED_ASSUMPTION = stated(
+    "Rewards come in whatever order, but one trial's luck has nothing to do with another's.",
+    "the noise of a pull is as stated also given the rewards of all pulls planned before it, whether "
+    "these were told before or after.",
+)
+
+
+@dataclass(frozen=True)
+class BlockEvidence:
+    """What proves a race's certificates: evidence against arms, and Mixture for gap bounds.
+
+    Gap bounds while the question is open come from Mixture with a small share of δ; noise of
+    unknown scale has none.
+    """
+
+    adaptive: ClassVar[bool] = True
+
+    def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
+        return Mixture().estimate(problem, ridge)
+
+    def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        if problem.noise.scale is None:
+            return np.full(len(problem), np.inf)
+        return Mixture().widths(problem.replace(delta=ASIDE * problem.delta), estimate, leader)
+
+    def assumptions(self, problem: Problem) -> tuple[str, ...]:
+        return problem.noise.assumption(), PLANNED_ASSUMPTION, TELLING_ASSUMPTION
+
+    def caveat(self, problem: Problem, ridge: float) -> str:
+        return ""  # proven
+
+
+class Race(Conversation):
+    """Find an ε-best arm with probability 1 - δ, by evidence against each of the others.
+
+    Needs about half the samples of LinGapE with Mixture. For every kind of noise: a known scale,
+    a range (the variance is learnt arm by arm), or Gaussian with nothing else known.
+    Also for problems in which some arms cannot be pulled, or not be the answer.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise="normal")
+    >>> explorer, rng = Race(problem), np.random.default_rng(0)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=rng.normal([1.0, 0.5][arm], scale=0.1))
+    >>> explorer.recommend()
+    0
+    """
+
+    transductive: ClassVar[bool] = True
+    learns_scale: ClassVar[bool] = True
+
+    def __init__(
+        self, problem: Problem, *, bound: Bound | None = None, ridge: float | None = None
+    ) -> None:
+        only_its_own(bound, "Race")
+        super().__init__(problem, bound=BlockEvidence(), ridge=ridge)
+        count = len(problem)
+        self.evidence = evidence_for(problem.noise)
+        self.told = Sums(np.zeros(count, dtype=np.int64), np.zeros(count), np.zeros(count))
+        self.in_play = _first_of_each(problem)
+        self.log_evidence: FloatArray = np.zeros(count)  # log E_j
+        self.peaks: FloatArray = np.zeros(count)  # the largest that it has been
+        self.leaders: list[int] = []  # arms that have led, in order; with ε > 0 only
+        # For each of them: log-evidence that j is at most ε better, and its peaks.
+        self.within: list[tuple[FloatArray, FloatArray]] = []
+        self._leader: int | None = None  # the best-looking arm when a block was last planned
+        pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
+        self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
+        self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
+        self.shares, self._planned = self.spread, (0, -1, 0)  # at so many pulls, for whom, of how many
+        quotas = _whole(self.spread, FIRST * x.shape[1])
+        quotas[list(problem.spanning)] = np.maximum(quotas[list(problem.spanning)], 1)
+        arms: IntArray = np.zeros(0, dtype=np.int64)
+        self.blocks = [
+            Block.of(
+                quotas,
+                Guess(np.ones(count), np.zeros(count)),
+                leader=0,
+                runner_up=0,
+                rivals=arms,
+                gaps=np.zeros(0),
+                errors=np.zeros(0),
+                pulls=0,
+            )
+        ]
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each arm has been told."""
+        return self.told.counts.copy()
+
+    @property
+    def p_values(self) -> FloatArray:
+        """For each arm a p-value of its being best, valid at all times at once.
+
+        1 for arms that cannot be the answer. Duplicates share one.
+        """
+        values = np.minimum(1.0, np.exp(-self.peaks))
+        return values[_leads_to(self.problem)]
+
+    @property
+    def contest(self) -> Contest | None:
+        """The leader, the rival with the least evidence against it, and the gap bound."""
+        if self._leader is None or not self.estimate.ready:
+            return None
+        rivals = np.flatnonzero(self.in_play)
+        rivals = rivals[rivals != self._leader]
+        if not len(rivals):
+            return None
+        return Contest(self._leader, int(rivals[self.peaks[rivals].argmin()]), self._proven())
+
+    def _pick(self, estimate: LeastSquares) -> int:
+        return self.ask_many(1)[0]
+
+    def ask_many(self, n: int, *, pending: Any = ()) -> list[int]:
+        """Return `n` arms to pull side by side, for slots of open blocks first.
+
+        pending: arms pulled but not told yet; they fill the oldest slots.
+        """
+        self._refuse_if_done()
+        n = checked_whole("n", n, least=1)
+        arms = [self.problem.check_pull(arm) for arm in several("pending", pending)]
+        under_way: IntArray = np.bincount(arms, minlength=len(self.problem))
+        chosen: list[int] = []
+        while len(chosen) < n:
+            arm = most_behind(self.blocks, under_way)
+            if arm is None:  # more workers than slots: go on with the shares of the last plan
+                beyond = under_way - open_slots(self.blocks, len(under_way)) + 0.5
+                used = np.flatnonzero(self.shares)
+                arm = int(used[(beyond[used] / self.shares[used]).argmin()])
+            chosen.append(arm)
+            under_way[arm] += 1
+        return chosen
+
+    def _update(self, arm: int, reward: float) -> None:
+        counts, sums, squares = self.told
+        counts[arm] += 1
+        sums[arm] += reward
+        squares[arm] += reward * reward
+        if self.done:
+            return
+        if not any(block.fill(arm, reward) for block in self.blocks):
+            if self.estimate.ready and self.blocks[-1].begun:
+                self.blocks.append(self._plan())
+            return
+        before = len(self.blocks)
+        while self.blocks and self.blocks[0].full and not self.done:
+            self._weigh(self.blocks.pop(0))
+        if len(self.blocks) < before and not self.done:
+            if self.blocks and not self.blocks[-1].begun:
+                self.blocks.pop()  # planned before it was known what the last one shows
+            if not self.blocks:
+                self.blocks.append(self._plan())
+
+    def _plan(self) -> Block:
+        """Return the next block, from what is known now."""
+        problem, estimate, told = self.problem, self.estimate, self.told
+        estimate.load(told.counts, told.sums)
+        x = estimate.features
+        guess = self.evidence.guess(estimate.means, told, x.shape[1])
+        precision = (x.T * (told.counts / guess.variances)) @ x
+        covariance = np.linalg.inv(precision)
+        theta = covariance @ (x.T @ (told.sums / guess.variances))
+        means, rivals = x @ theta, np.flatnonzero(self.in_play)
+        slack = LEADER * (math.sqrt(float(guess.variances.max())) + float(np.abs(means).max()))
+        leader = int(rivals[first_max(means[rivals], slack)])
+        others = rivals[rivals != leader]
+        runner_up = int(others[first_max(means[others], slack)])
+        y = self._directions(leader, runner_up, rivals)
+        gaps, errors = y @ theta, np.sqrt(np.einsum("jd,jd->j", y @ covariance, y))
+        pulls = int(told.counts.sum())
+        self._leader = leader
+        if problem.epsilon > 0 and leader not in self.leaders:
+            self.leaders.append(leader)
+            self.within.append((np.zeros(len(problem)), np.zeros(len(problem))))
+        at, whom, among = self._planned
+        if pulls >= FRESH * at or leader != whom or len(rivals) != among:
+            close = np.maximum(gaps + problem.epsilon, CAUTION * errors)[rivals != leader]
+            pullable = np.flatnonzero(problem.can_pull)
+            start = 0.5 * self.spread[pullable] + 0.5 / len(pullable)
+            scaled = x[pullable] / np.sqrt(guess.variances[pullable])[:, None]
+            self.shares = np.zeros(len(problem))
+            self.shares[pullable] = racing(scaled, y[rivals != leader] / close[:, None], start)
+            self._planned = pulls, leader, len(rivals)
+        return Block.of(
+            _whole(self.shares, max(FIRST * x.shape[1], pulls // GROWTH)),
+            guess,
+            leader=leader,
+            runner_up=runner_up,
+            rivals=rivals,
+            gaps=gaps,
+            errors=errors,
+            pulls=pulls,
+        )
+
+    def _directions(self, leader: int, runner_up: int, rivals: IntArray) -> FloatArray:
+        """Return x_i - x_j for each rival j and its challenger i."""
+        x = self.estimate.features
+        return x[np.where(rivals == leader, runner_up, leader)] - x[rivals]
+
+    def _weigh(self, block: Block) -> None:
+        """Add what a full block says to the evidence, discard arms, and stop if that settles it."""
+        places = np.flatnonzero(self.in_play[block.rivals])
+        rivals = block.rivals[places]
+        y = self._directions(block.leader, block.runner_up, rivals)
+        solution, shown = _solved(self.estimate.features[block.arms], block, y)
+        places, rivals, y = places[shown], rivals[shown], y[shown]
+        if len(rivals):
+            gaps, errors = block.gaps[places], block.errors[places]
+            values = self._log_values(block, solution[shown], y, gaps, errors, 0.0)
+            self.log_evidence[rivals] += values
+            self.peaks = np.maximum(self.peaks, self.log_evidence)
+            if self.problem.epsilon > 0:
+                epsilon, behind = self.problem.epsilon, rivals != block.leader
+                gaps, errors = gaps[behind] + epsilon, errors[behind]
+                y, solution = y[behind], solution[shown][behind]
+                logs, peaks = self.within[self.leaders.index(block.leader)]
+                logs[rivals[behind]] += self._log_values(block, solution, y, gaps, errors, epsilon)
+                np.maximum(peaks, logs, out=peaks)
+        self._judge(block.leader)
+
+    def _log_values(
+        self,
+        block: Block,
+        solution: FloatArray,
+        y: FloatArray,
+        gaps: FloatArray,
+        errors: FloatArray,
+        shift: float,
+    ) -> FloatArray:
+        """Return log-evidence of a block for gaps in directions `y`, of which V·solution = y."""
+        x, told, variances = self.estimate.features[block.arms], block.told, block.guess.variances
+        information = 1.0 / np.einsum("jd,jd->j", solution, y)
+        weights = (solution @ x.T) * information[:, None] / variances
+        bets, log_weights = placed_bets(gaps, errors, block.pulls, x.shape[1])
+        residual, freedom = 0.0, 0
+        if isinstance(self.problem.noise, Normal):
+            residual, freedom = _scatter(x, block)
+        finding = Finding(
+            weights=weights,
+            scores=weights @ told.sums,
+            information=information,
+            bets=bets,
+            log_weights=log_weights,
+            shift=shift,
+            sums=told,
+            guess=block.guess,
+            residual=residual,
+            freedom=freedom,
+        )
+        return self.evidence.log_values(finding)
+
+    def _thresholds(self) -> tuple[float, float]:
+        """Return what log-evidence has to reach, that an arm is not best, and is ε-close at most.
+
+        The latter grows by log(n(n + 1)) for the n-th arm that came to lead.
+        """
+        problem = self.problem
+        share = problem.delta * (1.0 if problem.noise.scale is None else 1.0 - ASIDE)
+        if problem.epsilon == 0:
+            return -math.log(share), math.inf
+        return -math.log(0.5 * share), -math.log(0.5 * share)
+
+    def _discard(self) -> None:
+        """Keep the arms in play that have too little evidence against them, or the least."""
+        compared = np.flatnonzero(_first_of_each(self.problem))
+        peaks = self.peaks[compared]
+        self.in_play[:] = False
+        self.in_play[compared[peaks < self._thresholds()[0]]] = True
+        self.in_play[compared[peaks.argmin()]] = True
+
+    def _judge(self, leader: int) -> None:
+        """Discard arms with enough evidence against them, and see whether that settles it."""
+        self._discard()
+        close = self._thresholds()[1]
+        left = np.flatnonzero(self.in_play)
+        if len(left) == 1:
+            self._leader = int(left[0])
+            self._verdict = self._certified(0.0, settled=True)
+        elif leader in self.leaders:
+            n = self.leaders.index(leader)
+            enough = close + math.log((n + 1.0) * (n + 2.0))
+            if (self.within[n][1][left[left != leader]] >= enough).all():
+                self._leader = leader
+                self._verdict = self._certified(self.problem.epsilon, settled=True)
+
+    def _looks_best(self) -> list[int]:
+        if self._leader is not None:
+            return [self._leader]
+        counts, sums, _ = self.told
+        averages = np.where(counts > 0, sums / np.maximum(counts, 1), -1e300)
+        return [int(np.where(self.in_play, averages, -np.inf).argmax())]
+
+    def _proven(self) -> float:
+        """Return the gap bound of an open question, which is above ε."""
+        if self._leader is None or not self.estimate.ready:
+            return math.inf
+        leader, means = self._leader, self.estimate.means
+        upper = means - means[leader] + self.bound.widths(self.problem, self.estimate, leader)
+        rivals = np.flatnonzero(self.in_play)
+        rivals = rivals[rivals != leader]
+        return max(float(upper[rivals].max()), math.nextafter(self.problem.epsilon, math.inf))
+
+    def _kept(self) -> dict[str, Any]:
+        return {
+            "told": [values.tolist() for values in self.told],
+            "log_evidence": self.log_evidence.tolist(),
+            "peaks": self.peaks.tolist(),
+            "leaders": self.leaders,
+            "within": [[values.tolist() for values in pair] for pair in self.within],
+            "leader": self._leader,
+            "shares": self.shares.tolist(),
+            "planned": list(self._planned),
+            "blocks": [block.state() for block in self.blocks],
+        }
+
+    def _restore(self, kept: dict[str, Any]) -> None:
+        count = len(self.problem)
+
+        def array(values: Any) -> Any:
+            found = np.array(values, dtype=np.float64)
+            if found.shape != (count,) or not np.isfinite(found).all():
+                raise ValueError(f"{count} finite numbers are needed, one per arm")
+            return found
+
+        counts, sums, squares = (array(values) for values in kept["told"])
+        self.told = Sums(counts.astype(np.int64), sums, squares)
+        self.log_evidence, self.peaks = array(kept["log_evidence"]), array(kept["peaks"])
+        self.leaders = [self.problem.check_arm(arm) for arm in kept["leaders"]]
+        self.within = [(array(logs), array(peaks)) for logs, peaks in kept["within"]]
+        self._leader = None if kept["leader"] is None else self.problem.check_arm(kept["leader"])
+        self.shares = array(kept["shares"])
+        at, whom, among = kept["planned"]
+        self._planned = int(at), int(whom), int(among)
+        self.blocks = [Block.from_state(block, count) for block in kept["blocks"]]
+        self._discard()
+        self._check_kept(counts)
+
+    def _check_kept(self, counts: FloatArray) -> None:
+        """Raise ValueError if what was read does not hold together."""
+        told, blocks = self.told, self.blocks
+        filled = sum(block.told.counts.sum() for block in blocks)
+        if (
+            (told.counts != counts).any()
+            or (told.counts < self.estimate.counts).any()
+            or (told.sums**2 > told.counts * told.squares * (1 + SOLVED)).any()
+            or filled > told.counts.sum()
+            or (self.peaks < np.maximum(self.log_evidence, 0.0)).any()
+            or any((peaks < np.maximum(logs, 0.0)).any() for logs, peaks in self.within)
+            or len(self.within) != len(self.leaders)
+            or (self.shares < 0).any()
+            or not self.shares.any()
+            or not (blocks or self._leader is not None)
+            or any(block.pulls > told.counts.sum() for block in blocks)
+        ):
+            raise ValueError("rewards, blocks and evidence do not hold together")
+
+
+def _first_of_each(problem: Problem) -> BoolArray:
+    """Return which arms are compared: of those with the same features the first answer."""
+    return np.asarray(_leads_to(problem) == np.arange(len(problem)))
+
+
+def _leads_to(problem: Problem) -> IntArray:
+    """Return for each answer the first answer with its features, and for other arms -1."""
+    answers = np.flatnonzero(problem.can_answer)
+    first = np.full(len(problem), -1, dtype=np.int64)
+    for arm in answers[::-1]:
+        first[problem.twins[arm]] = arm
+    return np.where(problem.can_answer, first[problem.twins], -1)
+
+
+def _whole(shares: FloatArray, pulls: int) -> IntArray:
+    """Return whole pulls by shares, about `pulls`, at least one for each that is not faint."""
+    used = shares >= min(FAINT, 0.1 * float(shares.max()))
+    exact = np.where(used, shares, 0.0) * (pulls / float(shares[used].sum()))
+    # Shares that are equal but for rounding get the same.
+    return np.where(used, np.maximum(1, np.floor(exact + 0.5 + 1e-9)), 0).astype(np.int64)
+
+
+def _solved(x: FloatArray, block: Block, y: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return z with Vz = y for each direction, and for which of them there is one.
+
+    V may be singular: refinement of a solution with a slight ridge converges if there is one.
+    """
+    v = (x.T * (block.quotas / block.guess.variances)) @ x
+    ridge = 1e-9 * np.trace(v) / len(v)
+    inverse = np.linalg.inv(v + ridge * np.eye(len(v)))
+    z = y @ inverse
+    for _ in range(4):
+        z = z + (y - z @ v) @ inverse
+    errors = np.abs(y - z @ v).max(axis=1, initial=0.0)
+    return z, errors <= SOLVED * np.abs(y).max(axis=1, initial=0.0)
+
+
+def _scatter(x: FloatArray, block: Block) -> tuple[float, int]:
+    """Return the residual sum of squares of a block, standardised, and its degrees of freedom."""
+    root = np.sqrt(block.quotas / block.guess.variances)
+    told, variances = block.told, block.guess.variances
+    averages = told.sums / block.quotas
+    fit = np.linalg.lstsq(x * root[:, None], averages * root, rcond=None)
+    between = float(np.square((averages - x @ fit[0]) * root).sum())
+    within = float(((told.squares - block.quotas * averages**2) / variances).sum())
+    return max(0.0, within) + between, int(block.quotas.sum()) - int(fit[2])

@@ -1,0 +1,143 @@
+"""Blocks of pulls, each planned before any of its rewards is known.
+
+A block has slots, so many for each arm. A reward fills the oldest open slot of its arm; one for which
+there is none informs the estimate and nothing else. Blocks are weighed in the order in which they
+were planned, each when all its slots are filled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..evidence.base import Guess, Sums
+
+LISTS = {"arms": int, "quotas": int, "counts": int, "rivals": int}
+
+
+@dataclass(eq=False)
+class Block:
+    """Pulls planned together, what they have paid so far, and what they are to be weighed by."""
+
+    arms: IntArray  # (A,) that have slots, in order
+    quotas: IntArray  # (A,) how many
+    told: Sums  # (A,) what filled them
+    guess: Guess  # (A,) what rewards were expected to be like
+    leader: int  # the challenger of all rivals but itself
+    runner_up: int  # which challenges the leader
+    rivals: IntArray  # (J,) the arms that were in play
+    gaps: FloatArray  # (J,) estimated then, of the challenger over each rival
+    errors: FloatArray  # (J,) their standard errors
+    pulls: int  # told before
+
+    @classmethod
+    def of(cls, quotas: IntArray, guess: Guess, **contests: Any) -> Self:
+        """Return an empty block with so many slots for each arm, given what all arms may pay."""
+        arms = np.flatnonzero(quotas)
+        nothing = Sums(np.zeros(len(arms), dtype=np.int64), np.zeros(len(arms)), np.zeros(len(arms)))
+        guess = Guess(guess.variances[arms], guess.means[arms])
+        return cls(arms, quotas[arms], nothing, guess, **contests)
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.told.counts.any())
+
+    @property
+    def full(self) -> bool:
+        return bool((self.told.counts == self.quotas).all())
+
+    def fill(self, arm: int, reward: float) -> bool:
+        """Put a reward into a slot of its arm, if one is open."""
+        place = int(self.arms.searchsorted(arm))
+        if place == len(self.arms) or self.arms[place] != arm:
+            return False
+        counts, sums, squares = self.told
+        if counts[place] == self.quotas[place]:
+            return False
+        counts[place] += 1
+        sums[place] += reward
+        squares[place] += reward * reward
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {
+            "arms": self.arms.tolist(),
+            "quotas": self.quotas.tolist(),
+            "counts": self.told.counts.tolist(),
+            "sums": self.told.sums.tolist(),
+            "squares": self.told.squares.tolist(),
+            "variances": self.guess.variances.tolist(),
+            "means": self.guess.means.tolist(),
+            "leader": self.leader,
+            "runner_up": self.runner_up,
+            "rivals": self.rivals.tolist(),
+            "gaps": self.gaps.tolist(),
+            "errors": self.errors.tolist(),
+            "pulls": self.pulls,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], arms: int) -> Self:
+        """Return the block that `state` was taken from; ValueError if that cannot be one."""
+        slots, contests = len(state["arms"]), len(state["rivals"])
+
+        def array(name: str, length: int) -> Any:
+            values = np.array(state[name], dtype=np.int64 if name in LISTS else np.float64)
+            if values.shape != (length,) or not np.isfinite(values).all():
+                raise ValueError(f"{name} of a block must be {length} finite numbers")
+            return values
+
+        block = cls(
+            array("arms", slots),
+            array("quotas", slots),
+            Sums(array("counts", slots), array("sums", slots), array("squares", slots)),
+            Guess(array("variances", slots), array("means", slots)),
+            int(state["leader"]),
+            int(state["runner_up"]),
+            array("rivals", contests),
+            array("gaps", contests),
+            array("errors", contests),
+            int(state["pulls"]),
+        )
+        named = [*block.arms, *block.rivals, block.leader, block.runner_up]
+        counts, sums, squares = block.told
+        if (
+            min(named) < 0
+            or max(named) >= arms
+            or (np.diff(block.arms) <= 0).any()
+            or (block.quotas < 1).any()
+            or (counts < 0).any()
+            or (counts > block.quotas).any()
+            or (block.guess.variances <= 0).any()
+            or (block.errors <= 0).any()
+            # Cauchy and Schwarz, with room for rounding.
+            or (sums**2 > counts * squares * (1 + 1e-9)).any()
+        ):
+            raise ValueError("a block does not hold together")
+        return block
+
+
+def open_slots(blocks: Sequence[Block], count: int) -> IntArray:
+    """Return how many slots are open for each of `count` arms."""
+    slots: IntArray = np.zeros(count, dtype=np.int64)
+    for block in blocks:
+        slots[block.arms] += block.quotas - block.told.counts
+    return slots
+
+
+def most_behind(blocks: Sequence[Block], pending: IntArray) -> int | None:
+    """Return the arm to pull for the oldest block that has a slot not yet pulled for.
+
+    pending: how many pulls of each arm are under way; they fill the oldest slots.
+    """
+    pending = pending.copy()
+    for block in blocks:
+        done = block.told.counts + pending[block.arms]
+        if (done < block.quotas).any():
+            turns = np.where(done < block.quotas, done / block.quotas, np.inf)
+            return int(block.arms[turns.argmin()])
+        pending[block.arms] -= block.quotas - block.told.counts
+    return None
