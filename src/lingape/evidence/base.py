@@ -1,11 +1,12 @@
 """What kinds of evidence have in common: bets on how large a gap is, and sums over a block."""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..kernels.parts import inlined
 
 # A bet is a gap λ that rewards may show. Bets are halved from the standard error that the first
 # pulls had; the first COMMON are equally likely beforehand, and the others share what is left,
@@ -69,6 +70,10 @@ class Evidence(Protocol):
         """Return the logarithm of the evidence for each gap being above -shift, shape (J,)."""
         ...
 
+    def kernel(self) -> Any:
+        """Return this for the compiled lane."""
+        ...
+
 
 def placed_bets(
     gaps: FloatArray, errors: FloatArray, pulls: int, rank: int
@@ -87,3 +92,39 @@ def log_sum(logs: FloatArray) -> FloatArray:
     largest = logs.max(axis=-1)
     total: FloatArray = largest + np.log(np.exp(logs - largest[..., None]).sum(axis=-1))
     return total
+
+
+class ContestKernel(NamedTuple):
+    """One row of a Finding."""
+
+    weights: FloatArray  # (A,) w
+    score: float  # S
+    information: float  # I
+    gap: float  # that was estimated when the block was planned
+    error: float  # its standard error
+    shift: float
+    largest: float  # the largest bet
+
+
+class BlockKernel(NamedTuple):
+    """What a Finding has for all of its rows."""
+
+    told: Sums
+    guess: Guess
+    residual: float
+    freedom: int
+
+
+@inlined
+def log_bet(contest: ContestKernel, bet: float, k: int) -> float:
+    """Return the logarithm of the weight of the k-th bet, but for a constant."""
+    away = (bet - contest.gap) / contest.error
+    return float(LOG_PRIOR[k]) - 0.5 / DOUBT * away * away
+
+
+@inlined
+def log_added(log: float, more: float) -> float:
+    """Return log(exp(log) + exp(more))."""
+    if log < more:
+        log, more = more, log
+    return log + math.log1p(math.exp(more - log))

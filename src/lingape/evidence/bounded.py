@@ -11,13 +11,26 @@ bounded from below by (log(1 + u) - u)/u² being the smaller the smaller u is, s
 and of their squares are all that has to be known.
 """
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
+from ..kernels.parts import compiled, expect, log_value
 from ..noise import Binary, Bounded
-from .base import Finding, Guess, Sums, log_sum
+from .base import (
+    BETS,
+    BlockKernel,
+    ContestKernel,
+    Finding,
+    Guess,
+    Sums,
+    log_added,
+    log_bet,
+    log_sum,
+)
 
 DEEPEST = 0.5  # no reward lowers a factor to less than 1 - DEEPEST
 PRIOR_PULLS = 10.0  # how many pulls the variance that follows from the mean counts for
@@ -83,6 +96,11 @@ class BoundedEvidence:
         total = logs.sum(axis=2) + moved + bets * finding.shift * information
         return log_sum(finding.log_weights[rows] + total)
 
+    def kernel(self) -> "BoundedKernel":
+        """Return this for the compiled lane."""
+        noise = self.noise
+        return BoundedKernel(noise.low, noise.high - noise.low, isinstance(noise, Binary))
+
 
 def curvature(fall: FloatArray) -> FloatArray:
     """Return the c for which log(1 + u) ≥ u - cu² for all u ≥ -fall."""
@@ -91,3 +109,86 @@ def curvature(fall: FloatArray) -> FloatArray:
     # Below that rounding would show; the series has only terms above 0.
     series = 0.5 + fall / 3.0 + fall**2 / 4.0 + fall**3
     return np.where(fall < 1e-3, series, exact)
+
+
+class BoundedKernel(NamedTuple):
+    low: float
+    width: float
+    binary: bool
+
+
+@expect.of(BoundedKernel)
+def _(evidence: BoundedKernel, means: FloatArray, told: Sums, rank: int, guess: Guess) -> None:
+    _expect(evidence, means, told, guess)
+
+
+@compiled
+def _expect(evidence: BoundedKernel, means: FloatArray, told: Sums, guess: Guess) -> None:
+    counts, low, width = told.counts, evidence.low, evidence.width
+    pulls = max(1, counts.sum())
+    edge = 1.0 / (pulls + 2.0)
+    scatter, allowed, spread = 0.0, 0.0, np.zeros(len(means))
+    for k in range(len(means)):
+        m = min(max((means[k] - low) / width, edge), 1.0 - edge)
+        s, s2 = _moved(evidence, told, k)
+        spread[k] = max(s2 - 2.0 * m * s + counts[k] * m**2, 0.0)
+        scatter += spread[k]
+        allowed += counts[k] * m * (1.0 - m)
+        guess.means[k] = m
+    share = min(1.0, (scatter + PRIOR_PULLS / 4) / (allowed + PRIOR_PULLS / 4))
+    for k in range(len(means)):
+        most = guess.means[k] * (1.0 - guess.means[k])
+        variance = most
+        if not evidence.binary:
+            variance = (PRIOR_PULLS * share * most + spread[k]) / (PRIOR_PULLS + counts[k])
+            variance = max(variance, NARROWEST * most)
+        guess.variances[k] = width**2 * variance
+        guess.means[k] = low + width * guess.means[k]
+
+
+@compiled
+def _moved(evidence: BoundedKernel, told: Sums, k: int) -> tuple[float, float]:
+    n, low, width = told.counts[k], evidence.low, evidence.width
+    s = (told.sums[k] - n * low) / width
+    return s, (told.squares[k] - 2.0 * low * told.sums[k] + n * low**2) / width**2
+
+
+@log_value.of(BoundedKernel)
+def _(evidence: BoundedKernel, contest: ContestKernel, block: BlockKernel) -> float:
+    return _log_value(evidence, contest, block)
+
+
+@compiled
+def _log_value(evidence: BoundedKernel, contest: ContestKernel, block: BlockKernel) -> float:
+    weights, counts, width = contest.weights, block.told.counts, evidence.width
+    depth, moved = 0.0, 0.0
+    for a in range(len(weights)):
+        m, w = (block.guess.means[a] - evidence.low) / width, width * weights[a]
+        depth = max(depth, w * m, -w * (1.0 - m))
+        moved += counts[a] * weights[a]
+    total, paid, bet = -math.inf, -math.inf, contest.largest
+    for k in range(BETS):
+        log_weight = log_bet(contest, bet, k)
+        safe = min(bet, DEEPEST / depth)
+        logs = safe * (moved * evidence.low + contest.shift * contest.information)
+        for a in range(len(weights)):
+            n, (s, s2) = counts[a], _moved(evidence, block.told, a)
+            m = (block.guess.means[a] - evidence.low) / width
+            beta = safe * width * weights[a]
+            if evidence.binary:
+                logs += s * math.log1p(beta * (1.0 - m)) + (n - s) * math.log1p(-beta * m)
+                logs += n * beta * m
+            else:
+                c = _curvature(max(beta * m, -beta * (1.0 - m)))
+                logs += beta * s - c * beta**2 * max(s2 - 2 * m * s + n * m**2, 0.0)
+        total = log_added(total, log_weight)
+        paid = log_added(paid, log_weight + logs)
+        bet *= 0.5
+    return paid - total
+
+
+@compiled
+def _curvature(fall: float) -> float:
+    if fall < 1e-3:
+        return 0.5 + fall / 3.0 + fall**2 / 4.0 + fall**3
+    return (-math.log1p(-fall) - fall) / fall**2

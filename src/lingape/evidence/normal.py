@@ -12,11 +12,23 @@ at most 1 for all gaps up to -ε and every standard deviation.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
-from .base import Finding, Guess, Sums, log_sum
+from ..kernels.parts import compiled, expect, log_value
+from .base import (
+    BETS,
+    BlockKernel,
+    ContestKernel,
+    Finding,
+    Guess,
+    Sums,
+    log_added,
+    log_bet,
+    log_sum,
+)
 
 # Nodes of the trapezoidal rule, in standard deviations of the integrand, which falls off slowly on
 # the left if there are few degrees of freedom.
@@ -43,6 +55,10 @@ class NormalEvidence:
         mean = log_mean_exp_chi(effects * u[:, None], finding.freedom + 1)
         return log_sum(finding.log_weights + mean - 0.5 * effects**2)
 
+    def kernel(self) -> "NormalKernel":
+        """Return this for the compiled lane."""
+        return NormalKernel()
+
 
 def log_mean_exp_chi(x: FloatArray, freedom: int) -> FloatArray:
     """Return log E[exp(xχ)], where χ is the root of a chi-squared variable.
@@ -58,3 +74,55 @@ def log_mean_exp_chi(x: FloatArray, freedom: int) -> FloatArray:
     exponent = freedom * np.log(chi) - 0.5 * chi**2 + x[..., None] * chi
     scale = math.lgamma(freedom / 2) + (freedom / 2 - 1) * math.log(2.0)
     return log_sum(exponent) + np.log((NODES[1] - NODES[0]) * step) - scale
+
+
+class NormalKernel(NamedTuple):
+    pass
+
+
+@expect.of(NormalKernel)
+def _(evidence: NormalKernel, means: FloatArray, told: Sums, rank: int, guess: Guess) -> None:
+    spread, pulls, largest = 0.0, 0, 0.0
+    for k in range(len(means)):
+        n = told.counts[k]
+        spread += told.squares[k] - 2.0 * means[k] * told.sums[k] + n * means[k] ** 2
+        pulls += n
+        largest = max(largest, means[k] ** 2)
+    variance = max(spread / max(1, pulls - rank), 1e-300, 1e-20 * largest)
+    for k in range(len(means)):
+        guess.variances[k], guess.means[k] = variance, means[k]
+
+
+@log_value.of(NormalKernel)
+def _(evidence: NormalKernel, contest: ContestKernel, block: BlockKernel) -> float:
+    return _log_value(contest, block.residual, block.freedom)
+
+
+@compiled
+def _log_value(contest: ContestKernel, residual: float, freedom: int) -> float:
+    if freedom < 1:
+        return 0.0
+    root = math.sqrt(contest.information)
+    shifted = (contest.score + contest.shift * contest.information) / root
+    u = shifted / math.sqrt(max(shifted**2 + residual, 1e-300))
+    total, paid, bet = -math.inf, -math.inf, contest.largest
+    for k in range(BETS):
+        log_weight, effect = log_bet(contest, bet, k), bet * root
+        total = log_added(total, log_weight)
+        mean = _log_mean_exp_chi(effect * u, freedom + 1)
+        paid = log_added(paid, log_weight + mean - 0.5 * effect**2)
+        bet *= 0.5
+    return paid - total
+
+
+@compiled
+def _log_mean_exp_chi(x: float, freedom: int) -> float:
+    mode = 0.5 * (x + math.sqrt(x**2 + 4.0 * freedom))
+    step = 1.0 / math.sqrt(mode**2 + freedom)
+    largest = freedom * math.log(mode) - 0.5 * mode**2 + x * mode
+    total = 0.0
+    for node in NODES:
+        chi = mode * math.exp(node * step)
+        total += math.exp(freedom * math.log(chi) - 0.5 * chi**2 + x * chi - largest)
+    scale = math.lgamma(freedom / 2) + (freedom / 2 - 1) * math.log(2.0)
+    return largest + math.log(total * (NODES[1] - NODES[0]) * step) - scale

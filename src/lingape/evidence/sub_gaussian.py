@@ -6,12 +6,25 @@ has a mean of at most 1 if the gap is at most -ε, since S is then sub-Gaussian 
 mean of at most -εI.
 """
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray
-from .base import Finding, Guess, Sums, log_sum
+from ..kernels.parts import expect, log_value
+from .base import (
+    BETS,
+    BlockKernel,
+    ContestKernel,
+    Finding,
+    Guess,
+    Sums,
+    log_added,
+    log_bet,
+    log_sum,
+)
 
 
 @dataclass(frozen=True)
@@ -25,3 +38,29 @@ class SubGaussianEvidence:
         bets, information = finding.bets, finding.information[:, None]
         scores = finding.scores[:, None] + finding.shift * information
         return log_sum(finding.log_weights + bets * scores - 0.5 * bets**2 * information)
+
+    def kernel(self) -> "SubGaussianKernel":
+        """Return this for the compiled lane."""
+        return SubGaussianKernel(self.scale)
+
+
+class SubGaussianKernel(NamedTuple):
+    scale: float
+
+
+@expect.of(SubGaussianKernel)
+def _(evidence: SubGaussianKernel, means: FloatArray, told: Sums, rank: int, guess: Guess) -> None:
+    for k in range(len(means)):
+        guess.variances[k], guess.means[k] = evidence.scale**2, means[k]
+
+
+@log_value.of(SubGaussianKernel)
+def _(evidence: SubGaussianKernel, contest: ContestKernel, block: BlockKernel) -> float:
+    score = contest.score + contest.shift * contest.information
+    total, paid, bet = -math.inf, -math.inf, contest.largest
+    for k in range(BETS):
+        log_weight = log_bet(contest, bet, k)
+        total = log_added(total, log_weight)
+        paid = log_added(paid, log_weight + bet * score - 0.5 * bet * bet * contest.information)
+        bet *= 0.5
+    return paid - total

@@ -14,7 +14,7 @@ has led; half of δ pays for that.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,10 +28,9 @@ from ..designs.racing import racing
 from ..evidence import Finding, evidence_for
 from ..evidence.base import Guess, Sums, placed_bets
 from ..least_squares import LeastSquares
-from ..noise import Normal
 from ..printable import stated
 from ..problem import Problem
-from ..scaffold.blocks import Block, most_behind, open_slots
+from ..scaffold.blocks import SOLVED, Block, Fit, most_behind, open_slots
 from ..scaffold.conversation import Conversation, several
 from ..scaffold.phases import only_its_own
 from ..ties import LEADER, first_max
@@ -42,7 +41,6 @@ FRESH = 1.1  # shares are planned anew when pulls have grown by this factor
 FAINT = 0.003  # arms with a smaller share get no pulls; others at least one in each block
 CAUTION = 2.0  # standard errors below which an estimated gap says little about where to pull
 ASIDE = 0.05  # the share of δ behind the gap bound of certificates
-SOLVED = 1e-9  # relative errors up to this are rounding
 PLANNED_ASSUMPTION = stated(
     "Rewards come in whatever order, but one trial's luck has nothing to do with another's.",
     "the noise of a pull is as stated also given the rewards of all pulls planned before it, whether "
@@ -112,7 +110,7 @@ class Race(Conversation):
         pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
         self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
         self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
-        self.shares, self._planned = self.spread, (0, -1, 0)  # at so many pulls, for whom, of how many
+        self.shares, self.planned = self.spread, (0, -1, 0)  # at so many pulls, for whom, of how many
         quotas = _whole(self.spread, FIRST * x.shape[1])
         quotas[list(problem.spanning)] = np.maximum(quotas[list(problem.spanning)], 1)
         arms: IntArray = np.zeros(0, dtype=np.int64)
@@ -218,7 +216,7 @@ class Race(Conversation):
         if problem.epsilon > 0 and leader not in self.leaders:
             self.leaders.append(leader)
             self.within.append((np.zeros(len(problem)), np.zeros(len(problem))))
-        at, whom, among = self._planned
+        at, whom, among = self.planned
         if pulls >= FRESH * at or leader != whom or len(rivals) != among:
             close = np.maximum(gaps + problem.epsilon, CAUTION * errors)[rivals != leader]
             pullable = np.flatnonzero(problem.can_pull)
@@ -226,7 +224,7 @@ class Race(Conversation):
             scaled = x[pullable] / np.sqrt(guess.variances[pullable])[:, None]
             self.shares = np.zeros(len(problem))
             self.shares[pullable] = racing(scaled, y[rivals != leader] / close[:, None], start)
-            self._planned = pulls, leader, len(rivals)
+            self.planned = pulls, leader, len(rivals)
         return Block.of(
             _whole(self.shares, max(FIRST * x.shape[1], pulls // GROWTH)),
             guess,
@@ -247,40 +245,37 @@ class Race(Conversation):
         """Add what a full block says to the evidence, discard arms, and stop if that settles it."""
         places = np.flatnonzero(self.in_play[block.rivals])
         rivals = block.rivals[places]
-        y = self._directions(block.leader, block.runner_up, rivals)
-        solution, shown = _solved(self.estimate.features[block.arms], block, y)
-        places, rivals, y = places[shown], rivals[shown], y[shown]
         if len(rivals):
-            gaps, errors = block.gaps[places], block.errors[places]
-            values = self._log_values(block, solution[shown], y, gaps, errors, 0.0)
-            self.log_evidence[rivals] += values
-            self.peaks = np.maximum(self.peaks, self.log_evidence)
-            if self.problem.epsilon > 0:
-                epsilon, behind = self.problem.epsilon, rivals != block.leader
-                gaps, errors = gaps[behind] + epsilon, errors[behind]
-                y, solution = y[behind], solution[shown][behind]
+            fit = Fit.of(block, self.estimate.features[block.arms])
+            y = self._directions(block.leader, block.runner_up, rivals)
+            shown = fit.solves(fit.solve(y), y)
+            places, rivals = places[shown], rivals[shown]
+            gaps, errors, y = block.gaps[places], block.errors[places], y[shown]
+            self.log_evidence[rivals] += self._log_values(block, fit, y, gaps, errors, 0.0)
+            np.maximum(self.peaks, self.log_evidence, out=self.peaks)
+            if (epsilon := self.problem.epsilon) > 0:
+                behind = rivals != block.leader
+                gaps, errors, y = gaps[behind] + epsilon, errors[behind], y[behind]
                 logs, peaks = self.within[self.leaders.index(block.leader)]
-                logs[rivals[behind]] += self._log_values(block, solution, y, gaps, errors, epsilon)
+                logs[rivals[behind]] += self._log_values(block, fit, y, gaps, errors, epsilon)
                 np.maximum(peaks, logs, out=peaks)
         self._judge(block.leader)
 
     def _log_values(
         self,
         block: Block,
-        solution: FloatArray,
+        fit: Fit,
         y: FloatArray,
         gaps: FloatArray,
         errors: FloatArray,
         shift: float,
     ) -> FloatArray:
-        """Return log-evidence of a block for gaps in directions `y`, of which V·solution = y."""
-        x, told, variances = self.estimate.features[block.arms], block.told, block.guess.variances
-        information = 1.0 / np.einsum("jd,jd->j", solution, y)
-        weights = (solution @ x.T) * information[:, None] / variances
+        """Return log-evidence of a block for gaps, above -shift, in directions `y`."""
+        x, told = self.estimate.features[block.arms], block.told
+        z = fit.solve(y)
+        information = 1.0 / np.einsum("jd,jd->j", z, y)
+        weights = (z @ x.T) * information[:, None] / block.guess.variances
         bets, log_weights = placed_bets(gaps, errors, block.pulls, x.shape[1])
-        residual, freedom = 0.0, 0
-        if isinstance(self.problem.noise, Normal):
-            residual, freedom = _scatter(x, block)
         finding = Finding(
             weights=weights,
             scores=weights @ told.sums,
@@ -290,12 +285,12 @@ class Race(Conversation):
             shift=shift,
             sums=told,
             guess=block.guess,
-            residual=residual,
-            freedom=freedom,
+            residual=fit.residual(block),
+            freedom=int(block.quotas.sum()) - fit.rank,
         )
         return self.evidence.log_values(finding)
 
-    def _thresholds(self) -> tuple[float, float]:
+    def thresholds(self) -> tuple[float, float]:
         """Return what log-evidence has to reach, that an arm is not best, and is ε-close at most.
 
         The latter grows by log(n(n + 1)) for the n-th arm that came to lead.
@@ -311,13 +306,13 @@ class Race(Conversation):
         compared = np.flatnonzero(_first_of_each(self.problem))
         peaks = self.peaks[compared]
         self.in_play[:] = False
-        self.in_play[compared[peaks < self._thresholds()[0]]] = True
+        self.in_play[compared[peaks < self.thresholds()[0]]] = True
         self.in_play[compared[peaks.argmin()]] = True
 
     def _judge(self, leader: int) -> None:
         """Discard arms with enough evidence against them, and see whether that settles it."""
         self._discard()
-        close = self._thresholds()[1]
+        close = self.thresholds()[1]
         left = np.flatnonzero(self.in_play)
         if len(left) == 1:
             self._leader = int(left[0])
@@ -346,6 +341,29 @@ class Race(Conversation):
         rivals = rivals[rivals != leader]
         return max(float(upper[rivals].max()), math.nextafter(self.problem.epsilon, math.inf))
 
+    def adopt(self, lane: Any) -> None:
+        """Take over what a compiled run was paid (lanes/blocks.py), as if it had been told."""
+        lane.hand_over(self)
+
+    def take_over(self, block: Block, *, settled: bool, **state: Any) -> None:
+        """Go on from the state of a compiled run, in which `block` is open or was the last."""
+        self.__dict__.update(state)
+        self._discard()
+        self._leader = block.leader if len(block.rivals) else None
+        if len(block.rivals):
+            counts, sums = self.told.counts.copy(), self.told.sums.copy()
+            counts[block.arms] -= block.told.counts
+            sums[block.arms] -= block.told.sums
+            self.estimate.load(counts, sums)
+        self.blocks = [] if settled else [block]
+        if settled:
+            self._judge(block.leader)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:
+        """Return the explorer that `state` was taken from, to the last bit."""
+        return super().from_state(state, **{"bound": None} | parts)
+
     def _kept(self) -> dict[str, Any]:
         return {
             "told": [values.tolist() for values in self.told],
@@ -355,7 +373,7 @@ class Race(Conversation):
             "within": [[values.tolist() for values in pair] for pair in self.within],
             "leader": self._leader,
             "shares": self.shares.tolist(),
-            "planned": list(self._planned),
+            "planned": list(self.planned),
             "blocks": [block.state() for block in self.blocks],
         }
 
@@ -376,7 +394,7 @@ class Race(Conversation):
         self._leader = None if kept["leader"] is None else self.problem.check_arm(kept["leader"])
         self.shares = array(kept["shares"])
         at, whom, among = kept["planned"]
-        self._planned = int(at), int(whom), int(among)
+        self.planned = int(at), int(whom), int(among)
         self.blocks = [Block.from_state(block, count) for block in kept["blocks"]]
         self._discard()
         self._check_kept(counts)
@@ -421,29 +439,3 @@ def _whole(shares: FloatArray, pulls: int) -> IntArray:
     exact = np.where(used, shares, 0.0) * (pulls / float(shares[used].sum()))
     # Shares that are equal but for rounding get the same.
     return np.where(used, np.maximum(1, np.floor(exact + 0.5 + 1e-9)), 0).astype(np.int64)
-
-
-def _solved(x: FloatArray, block: Block, y: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return z with Vz = y for each direction, and for which of them there is one.
-
-    V may be singular: refinement of a solution with a slight ridge converges if there is one.
-    """
-    v = (x.T * (block.quotas / block.guess.variances)) @ x
-    ridge = 1e-9 * np.trace(v) / len(v)
-    inverse = np.linalg.inv(v + ridge * np.eye(len(v)))
-    z = y @ inverse
-    for _ in range(4):
-        z = z + (y - z @ v) @ inverse
-    errors = np.abs(y - z @ v).max(axis=1, initial=0.0)
-    return z, errors <= SOLVED * np.abs(y).max(axis=1, initial=0.0)
-
-
-def _scatter(x: FloatArray, block: Block) -> tuple[float, int]:
-    """Return the residual sum of squares of a block, standardised, and its degrees of freedom."""
-    root = np.sqrt(block.quotas / block.guess.variances)
-    told, variances = block.told, block.guess.variances
-    averages = told.sums / block.quotas
-    fit = np.linalg.lstsq(x * root[:, None], averages * root, rcond=None)
-    between = float(np.square((averages - x @ fit[0]) * root).sum())
-    within = float(((told.squares - block.quotas * averages**2) / variances).sum())
-    return max(0.0, within) + between, int(block.quotas.sum()) - int(fit[2])

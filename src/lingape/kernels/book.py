@@ -164,6 +164,14 @@ def _invert(factor: FloatArray, inverse: FloatArray) -> None:
 
 
 @compiled
+def factored_inverse(matrix: FloatArray, inverse: FloatArray) -> None:
+    """Write the inverse of a positive definite matrix, of which the lower half counts."""
+    factor = np.zeros(matrix.shape)
+    cholesky(matrix, 0.0, factor)
+    _invert(factor, inverse)
+
+
+@compiled
 def write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
     """Write the lower half of V, the sum of T_k x_k x_kᵀ."""
     count, d = x.shape

@@ -279,3 +279,18 @@ def on_fetch(part: Any, arena: "Arena", book: "Book", arm: int, row: int) -> Non
 @part_function
 def on_pull(part: Any, book: "Book", arm: int, row: int, s: float) -> None:
     """Let a bound or a pull rule move what it keeps; book.c is XA⁻¹x_arm, and s = 1 + c_arm."""
+
+
+# Evidence in blocks (evidence/): a kernel for each kind of noise.
+
+
+@required
+def expect(evidence: Any, means: FloatArray, told: Any, rank: int, guess: Any) -> None:
+    """Write what rewards are expected to be like into `guess`, given estimated means."""
+    raise NotImplementedError
+
+
+@required
+def log_value(evidence: Any, contest: Any, block: Any) -> float:
+    """Return the logarithm of the evidence of a block about one contest (evidence.base)."""
+    raise NotImplementedError

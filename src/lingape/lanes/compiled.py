@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..contests import ByGap, Contest
 from ..errors import MissingExtra
+from ..explorers.race import Race
 from ..kernels.book import (
     CHECKED,
     GROWTH,
@@ -52,6 +53,7 @@ from ..scaffold import EachArm
 from ..scaffold.budget_phases import PhasedBudgetExplorer
 from ..scaffold.conversation import ContestExplorer
 from ..scaffold.phases import PhasedExplorer
+from .blocks import BlockLane
 from .phases import PhaseLane
 
 _log = logging.getLogger("lingape")
@@ -186,6 +188,8 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     if _is_driven(explorer):
         if isinstance(explorer, ContestExplorer):
             return ContestLane.of(explorer)
+        if isinstance(explorer, Race):
+            return BlockLane.of(explorer)
         lane = PhaseLane.of(explorer)
     if lane is None:
         _say_once(type(explorer).__name__)
@@ -332,7 +336,7 @@ class ContestLane:
 
 def _is_driven(explorer: Any) -> bool:
     """Whether an explorer behaves as the class does that takes over compiled runs (`adopt`)."""
-    if not isinstance(explorer, ContestExplorer | PhasedExplorer | PhasedBudgetExplorer):
+    if not isinstance(explorer, ContestExplorer | PhasedExplorer | PhasedBudgetExplorer | Race):
         return False
     for kind in type(explorer).__mro__:
         if "adopt" in vars(kind):

@@ -7,14 +7,16 @@ were planned, each when all its slots are filled.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..evidence.base import Guess, Sums
 
-LISTS = {"arms": int, "quotas": int, "counts": int, "rivals": int}
+RIDGE, REFINEMENTS = 1e-9, 4  # to solve singular systems
+SOLVED = 1e-9  # relative errors up to this are rounding
+WHOLE = ("arms", "quotas", "counts", "rivals")  # whole numbers in a saved block
 
 
 @dataclass(eq=False)
@@ -85,7 +87,7 @@ class Block:
         slots, contests = len(state["arms"]), len(state["rivals"])
 
         def array(name: str, length: int) -> Any:
-            values = np.array(state[name], dtype=np.int64 if name in LISTS else np.float64)
+            values = np.array(state[name], dtype=np.int64 if name in WHOLE else np.float64)
             if values.shape != (length,) or not np.isfinite(values).all():
                 raise ValueError(f"{name} of a block must be {length} finite numbers")
             return values
@@ -118,6 +120,46 @@ class Block:
         ):
             raise ValueError("a block does not hold together")
         return block
+
+
+class Fit(NamedTuple):
+    """Least squares for a block, whose matrix V may be singular."""
+
+    x: FloatArray  # (A, d)
+    v: FloatArray
+    inverse: FloatArray  # of V with a slight ridge
+
+    @classmethod
+    def of(cls, block: Block, x: FloatArray) -> Self:
+        """Return the fit of a block, given the features of its arms."""
+        v = (x.T * (block.quotas / block.guess.variances)) @ x
+        ridge = RIDGE * np.trace(v) / len(v)
+        return cls(x, v, np.linalg.inv(v + ridge * np.eye(len(v))))
+
+    def solve(self, y: FloatArray) -> FloatArray:
+        """Return z with Vz = y for each row y; refinement converges to one if there is one."""
+        z = y @ self.inverse
+        for _ in range(REFINEMENTS):
+            z = z + (y - z @ self.v) @ self.inverse
+        return z
+
+    def solves(self, z: FloatArray, y: FloatArray) -> BoolArray:
+        """Return for which rows Vz = y."""
+        errors = np.abs(y - z @ self.v).max(axis=1, initial=0.0)
+        return np.asarray(errors <= SOLVED * np.abs(y).max(axis=1, initial=0.0))
+
+    @property
+    def rank(self) -> int:
+        """The number of directions that the block says something about."""
+        return round(float((self.inverse * self.v).sum()))
+
+    def residual(self, block: Block) -> float:
+        """Return the sum of squares that the fit leaves, standardised."""
+        (_, sums, squares), variances, n = block.told, block.guess.variances, block.quotas
+        averages = sums / n
+        fitted = self.x @ self.solve((self.x.T @ (sums / variances))[None, :])[0]
+        within = np.maximum(squares - n * averages**2, 0.0)
+        return float(((within + n * np.square(averages - fitted)) / variances).sum())
 
 
 def open_slots(blocks: Sequence[Block], count: int) -> IntArray:

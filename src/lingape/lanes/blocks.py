@@ -1,0 +1,473 @@
+"""Play explorers that pull in blocks (explorers/race.py) in compiled code.
+
+What is computed is what Race computes, for one block after the other: in a simulation no reward comes
+late.
+"""
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..designs.racing import compiled_racing
+from ..evidence.base import BlockKernel, ContestKernel, Guess, Sums
+from ..explorers.race import (
+    CAUTION,
+    FAINT,
+    FIRST,
+    FRESH,
+    GROWTH,
+    Race,
+)
+from ..kernels.book import factored_inverse, multiply
+from ..kernels.parts import EntryPoint, compiled, expect, log_value, pay
+from ..scaffold.blocks import REFINEMENTS, RIDGE, SOLVED, Block
+from ..ties import LEADER
+
+# Places in `clock`.
+PULLS, BLOCK_PULLS, LEADING, RUNNER_UP, PLANNED_AT, PLANNED_FOR, PLANNED_AMONG, LED, OPENED = range(9)
+PAUSED, SETTLED, CROWDED = range(3)
+ROOM = 16  # leaders to begin with, if ε > 0
+
+
+class Course(NamedTuple):
+    """The state of a race."""
+
+    x: FloatArray  # (K, d)
+    can_pull: BoolArray
+    spread: FloatArray
+    told: Sums
+    in_play: BoolArray
+    log_evidence: FloatArray
+    peaks: FloatArray
+    shares: FloatArray
+    leaders: IntArray  # (room,) of which clock[LED] have led
+    within: FloatArray  # (2, room, K) log-evidence and its peaks
+    quotas: IntArray  # of the block
+    block: Sums
+    guess: Guess
+    rivals: BoolArray
+    gaps: FloatArray
+    errors: FloatArray
+    theta: FloatArray  # (2, d): of plain and of weighted least squares, when it was planned
+    clock: IntArray
+    epsilon: float
+    out: float  # what log-evidence has to reach
+    close: float
+
+
+class BlockLane:
+    """A race in compiled code."""
+
+    def __init__(self, explorer: Race) -> None:
+        self._explorer, problem, block = explorer, explorer.problem, explorer.blocks[0]
+        count, d = explorer.estimate.features.shape
+        self.settled = False
+        room = max(ROOM, 2 * len(explorer.leaders)) if problem.epsilon > 0 else 1
+        clock: IntArray = np.zeros(9, dtype=np.int64)
+        clock[PULLS], clock[BLOCK_PULLS] = explorer.told.counts.sum(), block.pulls
+        clock[LEADING], clock[RUNNER_UP] = block.leader, block.runner_up
+        clock[PLANNED_AT : PLANNED_AMONG + 1] = explorer.planned
+        clock[LED], clock[OPENED] = len(explorer.leaders), len(block.rivals) > 0
+        leaders: IntArray = np.zeros(room, dtype=np.int64)
+        leaders[: len(explorer.leaders)] = explorer.leaders
+        within = np.zeros((2, room, count))
+        for n, pair in enumerate(explorer.within):
+            within[:, n] = pair
+
+        def over_all(places: IntArray, values: Any) -> Any:
+            """Return values by arm, zero elsewhere."""
+            wide = np.zeros(count, dtype=values.dtype)
+            wide[places] = values
+            return wide
+
+        out, close = explorer.thresholds()
+        self.course = Course(
+            x=explorer.estimate.features,
+            can_pull=problem.can_pull.copy(),
+            spread=explorer.spread,
+            told=Sums(*(values.copy() for values in explorer.told)),
+            in_play=explorer.in_play.copy(),
+            log_evidence=explorer.log_evidence.copy(),
+            peaks=explorer.peaks.copy(),
+            shares=explorer.shares.copy(),
+            leaders=leaders,
+            within=within,
+            quotas=over_all(block.arms, block.quotas),
+            block=Sums(*(over_all(block.arms, values) for values in block.told)),
+            guess=Guess(*(over_all(block.arms, values) for values in block.guess)),
+            rivals=over_all(block.rivals, np.ones(len(block.rivals), dtype=np.bool_)),
+            gaps=over_all(block.rivals, block.gaps),
+            errors=over_all(block.rivals, block.errors),
+            theta=np.zeros((2, d)),
+            clock=clock,
+            epsilon=problem.epsilon,
+            out=out,
+            close=close,
+        )
+
+    @classmethod
+    def of(cls, explorer: Race) -> Self | None:
+        """Return a lane, or None while rewards that came out of order leave two blocks open."""
+        return cls(explorer) if len(explorer.blocks) == 1 else None
+
+    @property
+    def pulls(self) -> int:
+        return int(self.course.clock[PULLS])
+
+    def prepare(self, world: Any) -> None:
+        """Compile what a run in this world needs."""
+        kernel = self._explorer.evidence.kernel()
+        advance.compile_for(self.course, kernel, world, np.random.default_rng(0), 0)
+
+    def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
+        """Play on until settled or `until` pulls."""
+        kernel = self._explorer.evidence.kernel()
+        while (status := advance(self.course, kernel, world, rng, until)) == CROWDED:
+            course = self.course
+            more = np.zeros_like(course.within)
+            self.course = course._replace(
+                leaders=np.concatenate([course.leaders, np.zeros_like(course.leaders)]),
+                within=np.concatenate([course.within, more], axis=1),
+            )
+        self.settled = status == SETTLED
+
+    def hand_over(self, explorer: Race) -> None:
+        """Give the explorer what was paid."""
+        course, clock = self.course, self.course.clock
+        arms, rivals = np.flatnonzero(course.quotas), np.flatnonzero(course.rivals)
+        led = int(clock[LED])
+        block = Block(
+            arms=arms,
+            quotas=course.quotas[arms],
+            told=Sums(*(values[arms] for values in course.block)),
+            guess=Guess(*(values[arms] for values in course.guess)),
+            leader=int(clock[LEADING]),
+            runner_up=int(clock[RUNNER_UP]),
+            rivals=rivals,
+            gaps=course.gaps[rivals],
+            errors=course.errors[rivals],
+            pulls=int(clock[BLOCK_PULLS]),
+        )
+        explorer.take_over(
+            told=Sums(*(values.copy() for values in course.told)),
+            log_evidence=course.log_evidence.copy(),
+            peaks=course.peaks.copy(),
+            leaders=[int(arm) for arm in course.leaders[:led]],
+            within=[(course.within[0, n].copy(), course.within[1, n].copy()) for n in range(led)],
+            shares=course.shares.copy(),
+            planned=tuple(int(part) for part in clock[PLANNED_AT : PLANNED_AMONG + 1]),
+            block=block,
+            settled=self.settled,
+        )
+
+
+@EntryPoint
+def advance(
+    course: Course, evidence: Any, world: Any, rng: np.random.Generator, until: int
+) -> int:
+    """Play on until settled, `until` pulls, or until there are more leaders than room for them."""
+    while True:
+        if not _fill(course, world, rng, until):
+            return PAUSED
+        if course.clock[OPENED]:
+            _weigh(course, evidence)
+        if _judge(course):
+            return SETTLED
+        if course.clock[LED] == len(course.leaders):
+            return CROWDED
+        _plan(course, evidence)
+
+
+@compiled
+def _fill(course: Course, world: Any, rng: np.random.Generator, until: int) -> bool:
+    """Pull for the block, most behind first; return whether it is full."""
+    told, block, quotas = course.told, course.block, course.quotas
+    arms = np.flatnonzero(quotas)
+    turns = np.empty(len(arms))
+    left = 0
+    for a in range(len(arms)):
+        k = arms[a]
+        left += quotas[k] - block.counts[k]
+        turns[a] = block.counts[k] / quotas[k] if block.counts[k] < quotas[k] else math.inf
+    pulls = min(left, until - course.clock[PULLS])
+    for _ in range(pulls):
+        a = 0
+        for b in range(1, len(turns)):
+            if turns[b] < turns[a]:
+                a = b
+        k = arms[a]
+        paid = pay(world, k, rng)
+        block.counts[k] += 1
+        block.sums[k] += paid
+        block.squares[k] += paid * paid
+        told.counts[k] += 1
+        told.sums[k] += paid
+        told.squares[k] += paid * paid
+        turns[a] = block.counts[k] / quotas[k] if block.counts[k] < quotas[k] else math.inf
+    course.clock[PULLS] += max(pulls, 0)
+    return pulls == left
+
+
+@compiled
+def _weigh(course: Course, evidence: Any) -> None:
+    """Add what a full block says to the evidence."""
+    x, clock, quotas, guess = course.x, course.clock, course.quotas, course.guess
+    arms = np.flatnonzero(quotas)
+    d = x.shape[1]
+    v, inverse = np.zeros((d, d)), np.empty((d, d))
+    _write_weighted_gram(x, quotas, guess.variances, v)
+    ridge, pulls, rank = RIDGE * np.trace(v) / d, 0, 0.0
+    lifted = v.copy()
+    for m in range(d):
+        lifted[m, m] += ridge
+    factored_inverse(lifted, inverse)
+    rank = (inverse * v).sum()
+    sub = BlockKernel(
+        Sums(course.block.counts[arms], course.block.sums[arms], course.block.squares[arms]),
+        Guess(guess.variances[arms], guess.means[arms]),
+        _residual(course, arms, v, inverse),
+        int(quotas.sum() - round(rank)),
+    )
+    y, z, weights = np.empty(d), np.empty(d), np.empty(len(arms))
+    largest = math.sqrt(clock[BLOCK_PULLS] / (2 * d))
+    n = 0
+    if course.epsilon > 0.0:
+        while course.leaders[n] != clock[LEADING]:
+            n += 1
+    for j in range(len(x)):
+        if not (course.rivals[j] and course.in_play[j]):
+            continue
+        i = clock[RUNNER_UP] if j == clock[LEADING] else clock[LEADING]
+        for m in range(d):
+            y[m] = x[i, m] - x[j, m]
+        if not _solve(v, inverse, y, z):
+            continue
+        length = 0.0
+        for m in range(d):
+            length += y[m] * z[m]
+        score = 0.0
+        for a in range(len(arms)):
+            product = 0.0
+            for m in range(d):
+                product += x[arms[a], m] * z[m]
+            weights[a] = product / length / sub.guess.variances[a]
+            score += weights[a] * sub.told.sums[a]
+        gap, error = course.gaps[j], course.errors[j]
+        contest = ContestKernel(weights, score, 1.0 / length, gap, error, 0.0, largest * error)
+        course.log_evidence[j] += log_value(evidence, contest, sub)
+        course.peaks[j] = max(course.peaks[j], course.log_evidence[j])
+        if course.epsilon > 0.0 and j != clock[LEADING]:
+            e = course.epsilon
+            above = ContestKernel(
+                weights, score, 1.0 / length, gap + e, error, e, largest * error
+            )
+            course.within[0, n, j] += log_value(evidence, above, sub)
+            course.within[1, n, j] = max(course.within[1, n, j], course.within[0, n, j])
+
+
+@compiled
+def _residual(course: Course, arms: IntArray, v: FloatArray, inverse: FloatArray) -> float:
+    """Return the sum of squares that the block's fit leaves, standardised."""
+    x, (counts, sums, squares), variances = course.x, course.block, course.guess.variances
+    d, total = x.shape[1], 0.0
+    b, theta = np.zeros(d), np.empty(d)
+    for k in arms:
+        for m in range(d):
+            b[m] += x[k, m] * sums[k] / variances[k]
+    _solve(v, inverse, b, theta)
+    for k in arms:
+        average, fitted = sums[k] / counts[k], 0.0
+        for m in range(d):
+            fitted += x[k, m] * theta[m]
+        within = max(squares[k] - counts[k] * average**2, 0.0)
+        total += (within + counts[k] * (average - fitted) ** 2) / variances[k]
+    return total
+
+
+@compiled
+def _solve(v: FloatArray, inverse: FloatArray, y: FloatArray, z: FloatArray) -> bool:
+    """Write z with Vz = y, and return whether there is one."""
+    d = len(y)
+    rest, step, largest, error = y.copy(), np.empty(d), 0.0, 0.0
+    z[:] = 0.0
+    for _ in range(REFINEMENTS + 1):
+        multiply(inverse, rest, step)
+        z += step
+        multiply(v, z, rest)
+        for m in range(d):
+            rest[m] = y[m] - rest[m]
+    for m in range(d):
+        largest, error = max(largest, abs(y[m])), max(error, abs(rest[m]))
+    return error <= SOLVED * largest
+
+
+@compiled
+def _judge(course: Course) -> bool:
+    """Discard arms with enough evidence against them; return whether that settles it."""
+    in_play, peaks, leader = course.in_play, course.peaks, course.clock[LEADING]
+    left, least = 0, -1
+    for j in range(len(peaks)):
+        if in_play[j]:
+            least = j if least < 0 or peaks[j] < peaks[least] else least
+            in_play[j] = peaks[j] < course.out
+            left += in_play[j]
+    if left == 0:
+        in_play[least], left = True, 1
+    if left == 1:
+        return True
+    if course.epsilon == 0.0 or not course.clock[OPENED]:
+        return False
+    n = 0
+    while course.leaders[n] != leader:
+        n += 1
+    enough = course.close + math.log((n + 1.0) * (n + 2.0))
+    for j in range(len(peaks)):
+        if in_play[j] and j != leader and not course.within[1, n, j] >= enough:
+            return False
+    return True
+
+
+@compiled
+def _plan(course: Course, evidence: Any) -> None:
+    """Plan the next block."""
+    x, told, guess, clock = course.x, course.told, course.guess, course.clock
+    (count, d), in_play = x.shape, course.in_play
+    v, inverse, b, theta = np.zeros((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
+    means, ones = np.empty(count), np.ones(count)
+    _write_weighted_gram(x, told.counts, ones, v)
+    factored_inverse(v, inverse)
+    _estimate(x, told, ones, inverse, b, theta, means)
+    expect(evidence, means, told, d, guess)
+    _write_weighted_gram(x, told.counts, guess.variances, v)
+    factored_inverse(v, inverse)
+    _estimate(x, told, guess.variances, inverse, b, theta, means)
+    slack = LEADER * (math.sqrt(guess.variances.max()) + np.abs(means).max())
+    leader = _best(means, in_play, slack, -1)
+    runner_up = _best(means, in_play, slack, leader)
+    y, rivals, among = np.empty((count, d)), np.zeros(count), 0
+    for j in range(count):
+        course.rivals[j] = in_play[j]
+        if not in_play[j]:
+            continue
+        i = runner_up if j == leader else leader
+        gap, length = 0.0, 0.0
+        for m in range(d):
+            y[among, m] = x[i, m] - x[j, m]
+        for m in range(d):
+            value = 0.0
+            for n in range(d):
+                value += inverse[m, n] * y[among, n]
+            length += value * y[among, m]
+            gap += y[among, m] * theta[m]
+        course.gaps[j], course.errors[j] = gap, math.sqrt(length)
+        among += 1
+    if course.epsilon > 0.0:
+        led = False
+        for n in range(clock[LED]):
+            led = led or course.leaders[n] == leader
+        if not led:
+            course.leaders[clock[LED]] = leader
+            clock[LED] += 1
+    changed = leader != clock[PLANNED_FOR] or among != clock[PLANNED_AMONG]
+    if changed or clock[PULLS] >= FRESH * clock[PLANNED_AT]:
+        _share_out(course, leader, y[:among])
+        clock[PLANNED_AT], clock[PLANNED_FOR], clock[PLANNED_AMONG] = clock[PULLS], leader, among
+    _write_whole(course.shares, max(FIRST * d, clock[PULLS] // GROWTH), course.quotas)
+    course.block.counts[:] = 0
+    course.block.sums[:] = 0.0
+    course.block.squares[:] = 0.0
+    clock[LEADING], clock[RUNNER_UP], clock[BLOCK_PULLS] = leader, runner_up, clock[PULLS]
+    clock[OPENED] = 1
+
+
+@compiled
+def _share_out(course: Course, leader: int, y: FloatArray) -> None:
+    """Plan shares for the contests in play, of which `y` has the directions."""
+    x, variances, d = course.x, course.guess.variances, course.x.shape[1]
+    directions, place, n = np.empty((len(y) - 1, d)), 0, 0
+    for j in range(len(x)):
+        if course.in_play[j]:
+            if j != leader:
+                close = max(course.gaps[j] + course.epsilon, CAUTION * course.errors[j])
+                for m in range(d):
+                    directions[n, m] = y[place, m] / close
+                n += 1
+            place += 1
+    pullable = np.flatnonzero(course.can_pull)
+    scaled, start = np.empty((len(pullable), d)), np.empty(len(pullable))
+    for a in range(len(pullable)):
+        k = pullable[a]
+        start[a] = 0.5 * course.spread[k] + 0.5 / len(pullable)
+        for m in range(d):
+            scaled[a, m] = x[k, m] / math.sqrt(variances[k])
+    shares = compiled_racing(scaled, directions, start)
+    course.shares[:] = 0.0
+    for a in range(len(pullable)):
+        course.shares[pullable[a]] = shares[a]
+
+
+@compiled
+def _write_whole(shares: FloatArray, pulls: int, quotas: IntArray) -> None:
+    faint, total = min(FAINT, 0.1 * shares.max()), 0.0
+    for k in range(len(shares)):
+        total += shares[k] if shares[k] >= faint else 0.0
+    for k in range(len(shares)):
+        exact = shares[k] * (pulls / total)
+        quotas[k] = max(1, math.floor(exact + 0.5 + 1e-9)) if shares[k] >= faint else 0
+
+
+@compiled
+def _write_weighted_gram(
+    x: FloatArray, counts: IntArray, variances: FloatArray, gram: FloatArray
+) -> None:
+    """Write Σ n_k x_k x_kᵀ / variance_k."""
+    count, d = x.shape
+    gram[:] = 0.0
+    for k in range(count):
+        if counts[k] > 0:
+            weight = counts[k] / variances[k]
+            for m in range(d):
+                value = weight * x[k, m]
+                for n in range(m + 1):
+                    gram[m, n] += value * x[k, n]
+    for m in range(d):
+        for n in range(m):
+            gram[n, m] = gram[m, n]
+
+
+@compiled
+def _estimate(
+    x: FloatArray,
+    told: Sums,
+    variances: FloatArray,
+    inverse: FloatArray,
+    b: FloatArray,
+    theta: FloatArray,
+    means: FloatArray,
+) -> None:
+    """Write weighted least squares estimates of θ and of all means."""
+    count, d = x.shape
+    b[:] = 0.0
+    for k in range(count):
+        for m in range(d):
+            b[m] += x[k, m] * (told.sums[k] / variances[k])
+    multiply(inverse, b, theta)
+    for k in range(count):
+        means[k] = 0.0
+        for m in range(d):
+            means[k] += x[k, m] * theta[m]
+
+
+@compiled
+def _best(means: FloatArray, in_play: BoolArray, slack: float, without: int) -> int:
+    """Return the first arm in play whose mean is within `slack` of the largest."""
+    largest = -math.inf
+    for j in range(len(means)):
+        if in_play[j] and j != without:
+            largest = max(largest, means[j])
+    for j in range(len(means)):
+        if in_play[j] and j != without and means[j] >= largest - slack:
+            return j
+    return -1
