@@ -8,9 +8,9 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..kernels.parts import inlined
 
-# A bet is a gap λ that rewards may show. Bets are halved from the standard error that the first
-# pulls had; the first COMMON are equally likely beforehand, and the others share what is left,
-# each half as likely as the one before.
+# A bet is a gap λ that rewards may show. The largest is the standard error that few pulls leave, and
+# each other half the one before. The first COMMON are equally likely beforehand, and the others share
+# what is left, each half as likely as the one before.
 BETS, COMMON, RARE = 24, 7, 0.05
 # Estimates of the gap that is bet on are taken to be this much less certain than they are: the
 # leader is the arm that was overestimated most.
@@ -76,13 +76,10 @@ class Evidence(Protocol):
 
 
 def placed_bets(
-    gaps: FloatArray, errors: FloatArray, pulls: int, rank: int
+    gaps: FloatArray, errors: FloatArray, largest: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bets and the logarithms of their weights, for estimated gaps with standard errors.
-
-    pulls: behind these estimates.
-    """
-    bets = errors[:, None] * math.sqrt(pulls / (2 * rank)) * HALVES
+    """Return bets and the logarithms of their weights, for estimated gaps with standard errors."""
+    bets = largest[:, None] * HALVES
     log_weights = LOG_PRIOR - 0.5 / DOUBT * np.square((bets - gaps[:, None]) / errors[:, None])
     return bets, log_weights - log_sum(log_weights)[:, None]
 

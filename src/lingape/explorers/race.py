@@ -275,7 +275,9 @@ class Race(Conversation):
         z = fit.solve(y)
         information = 1.0 / np.einsum("jd,jd->j", z, y)
         weights = (z @ x.T) * information[:, None] / block.guess.variances
-        bets, log_weights = placed_bets(gaps, errors, block.pulls, x.shape[1])
+        variance = float(block.quotas @ block.guess.variances) / float(block.quotas.sum())
+        largest = np.sqrt(np.square(y).sum(axis=1) * (variance / (FIRST * x.shape[1])))
+        bets, log_weights = placed_bets(gaps, errors, largest)
         finding = Finding(
             weights=weights,
             scores=weights @ told.sums,

@@ -218,7 +218,7 @@ def _weigh(course: Course, evidence: Any) -> None:
     d = x.shape[1]
     v, inverse = np.zeros((d, d)), np.empty((d, d))
     _write_weighted_gram(x, quotas, guess.variances, v)
-    ridge, pulls, rank = RIDGE * np.trace(v) / d, 0, 0.0
+    ridge = RIDGE * np.trace(v) / d
     lifted = v.copy()
     for m in range(d):
         lifted[m, m] += ridge
@@ -231,7 +231,10 @@ def _weigh(course: Course, evidence: Any) -> None:
         int(quotas.sum() - round(rank)),
     )
     y, z, weights = np.empty(d), np.empty(d), np.empty(len(arms))
-    largest = math.sqrt(clock[BLOCK_PULLS] / (2 * d))
+    variance = 0.0
+    for a in range(len(arms)):
+        variance += quotas[arms[a]] * sub.guess.variances[a]
+    variance /= quotas.sum()
     n = 0
     if course.epsilon > 0.0:
         while course.leaders[n] != clock[LEADING]:
@@ -244,10 +247,11 @@ def _weigh(course: Course, evidence: Any) -> None:
             y[m] = x[i, m] - x[j, m]
         if not _solve(v, inverse, y, z):
             continue
-        length = 0.0
+        length, square, score = 0.0, 0.0, 0.0
         for m in range(d):
             length += y[m] * z[m]
-        score = 0.0
+            square += y[m] * y[m]
+        largest = math.sqrt(square * (variance / (FIRST * d)))
         for a in range(len(arms)):
             product = 0.0
             for m in range(d):
@@ -255,13 +259,13 @@ def _weigh(course: Course, evidence: Any) -> None:
             weights[a] = product / length / sub.guess.variances[a]
             score += weights[a] * sub.told.sums[a]
         gap, error = course.gaps[j], course.errors[j]
-        contest = ContestKernel(weights, score, 1.0 / length, gap, error, 0.0, largest * error)
+        contest = ContestKernel(weights, score, 1.0 / length, gap, error, 0.0, largest)
         course.log_evidence[j] += log_value(evidence, contest, sub)
         course.peaks[j] = max(course.peaks[j], course.log_evidence[j])
         if course.epsilon > 0.0 and j != clock[LEADING]:
             e = course.epsilon
             above = ContestKernel(
-                weights, score, 1.0 / length, gap + e, error, e, largest * error
+                weights, score, 1.0 / length, gap + e, error, e, largest
             )
             course.within[0, n, j] += log_value(evidence, above, sub)
             course.within[1, n, j] = max(course.within[1, n, j], course.within[0, n, j])
