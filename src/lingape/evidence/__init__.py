@@ -1,8 +1,8 @@
 """How strongly do rewards speak against an arm being best? One file per kind of noise.
 
-A block is a set of pulls planned before any of its rewards is known. Its evidence against an arm is a
-number whose mean is at most 1 if that arm is best; the product over blocks is an e-process, and
-docs/bounds.md has the proofs.
+A block is a set of pulls planned before any of its rewards is known. Its evidence against an arm
+is a number whose mean is at most 1 if that arm is best; the product over blocks is an e-process,
+and docs/bounds.md has the proofs.
 """
 
 from ..noise import Bounded, Noise, Normal

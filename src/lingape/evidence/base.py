@@ -1,16 +1,16 @@
 """What kinds of evidence have in common: bets on how large a gap is, and sums over a block."""
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..kernels.parts import inlined
 
-# A bet is a gap λ that rewards may show. The largest is the standard error that few pulls leave, and
-# each other half the one before. The first COMMON are equally likely beforehand, and the others share
-# what is left, each half as likely as the one before.
+# A bet is a gap λ that rewards may show. The largest is the standard error that few pulls leave,
+# and each other half the one before. The first COMMON are equally likely beforehand, and the
+# others share what is left, each half as likely as the one before.
 BETS, COMMON, RARE = 24, 7, 0.05
 # Estimates of the gap that is bet on are taken to be this much less certain than they are: the
 # leader is the arm that was overestimated most.
@@ -31,6 +31,25 @@ class Sums(NamedTuple):
     counts: IntArray
     sums: FloatArray
     squares: FloatArray
+
+    @classmethod
+    def nothing(cls, arms: int) -> Self:
+        return cls(np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms))
+
+    def of(self, arms: IntArray) -> Self:
+        """Return those of some arms."""
+        return self._replace(
+            counts=self.counts[arms], sums=self.sums[arms], squares=self.squares[arms]
+        )
+
+    def copy(self) -> Self:
+        return self.of(np.arange(len(self.counts)))
+
+    def add(self, place: int, reward: float) -> None:
+        """Count a reward."""
+        self.counts[place] += 1
+        self.sums[place] += reward
+        self.squares[place] += reward * reward
 
 
 class Guess(NamedTuple):

@@ -6,9 +6,9 @@ With rewards moved to [0, 1], a guess m of each arm's mean and β = λw,
 
 has a mean of at most 1 if the gap is at most -ε: a factor has the mean (1 + β(μ - m)) exp(βm) ≤
 exp(βμ), and Σ βμ = λI·gap. Its logarithm is βr - ½β²(r - m)² and terms of third order, so the
-variance that counts is the one that rewards have, arm by arm. For rewards other than 0 and 1 it is
-bounded from below by (log(1 + u) - u)/u² being the smaller the smaller u is, so that sums of rewards
-and of their squares are all that has to be known.
+variance that counts is the one that rewards have, arm by arm. For rewards other than 0 and 1 a
+factor is replaced by something smaller that depends only on r and r² (`curvature`), so that sums
+of rewards and of their squares are all that has to be known.
 """
 
 import math
@@ -90,7 +90,9 @@ class BoundedEvidence:
             logs = s * np.log1p(beta * (1.0 - m)) + (n - s) * np.log1p(-beta * m) + n * beta * m
         else:
             fall = np.maximum(beta * m, -beta * (1.0 - m))
-            logs = beta * s - curvature(fall) * beta**2 * np.maximum(s2 - 2 * m * s + n * m**2, 0.0)
+            logs = beta * s - curvature(fall) * beta**2 * np.maximum(
+                s2 - 2 * m * s + n * m**2, 0.0
+            )
         # Σ β·low/width: the part of S that moving rewards took away.
         moved = bets * ((n * finding.weights[rows]).sum(axis=1) * self.noise.low)[:, None]
         total = logs.sum(axis=2) + moved + bets * finding.shift * information

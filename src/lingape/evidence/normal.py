@@ -1,13 +1,13 @@
 """Evidence for Gaussian noise whose standard deviation is not known.
 
-Given the past, the least-squares score S of a block and its residuals are independent. Only the angle
-between them is looked at, which no standard deviation changes: with u = S'/√(S'² + I·residual), where
-S' = S + εI, and d degrees of freedom,
+Given the past, the least-squares score S of a block and its residuals are independent. Only the
+angle between them is looked at, which no standard deviation changes: with S' = S + εI,
+u = S'/√(S'² + I·residual) and ν degrees of freedom,
 
-    E = Σ_λ p(λ) exp(-½δ²) E[exp(δuχ)],   δ = λ√I,   χ² ~ chi-squared with d + 1 degrees of freedom,
+    E = Σ_λ p(λ) exp(-½δ²) E[exp(δuχ)],   δ = λ√I,   χ² chi-squared with ν + 1 of these,
 
-is the likelihood ratio of Student's t at the noncentralities δ and 0. It grows with u, so its mean is
-at most 1 for all gaps up to -ε and every standard deviation.
+is the likelihood ratio of Student's t at the noncentralities δ and 0. It grows with u, so its mean
+is at most 1 for all gaps up to -ε and every standard deviation.
 """
 
 import math
@@ -73,7 +73,8 @@ def log_mean_exp_chi(x: FloatArray, freedom: int) -> FloatArray:
     chi = mode[..., None] * np.exp(NODES * step[..., None])
     exponent = freedom * np.log(chi) - 0.5 * chi**2 + x[..., None] * chi
     scale = math.lgamma(freedom / 2) + (freedom / 2 - 1) * math.log(2.0)
-    return log_sum(exponent) + np.log((NODES[1] - NODES[0]) * step) - scale
+    mean: FloatArray = log_sum(exponent) + np.log((NODES[1] - NODES[0]) * step) - scale
+    return mean
 
 
 class NormalKernel(NamedTuple):

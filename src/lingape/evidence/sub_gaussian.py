@@ -2,8 +2,8 @@
 
     E = Σ_λ p(λ) exp(λ(S + εI) - ½λ²I)
 
-has a mean of at most 1 if the gap is at most -ε, since S is then sub-Gaussian with variance I around a
-mean of at most -εI.
+has a mean of at most 1 if the gap is at most -ε, since S is then sub-Gaussian with variance I
+around a mean of at most -εI.
 """
 
 import math

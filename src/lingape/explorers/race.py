@@ -1,15 +1,15 @@
 """Race: plan pulls in blocks, keep evidence against each arm, and discard arms one by one.
 
-When a block is planned, its pulls and, for each arm j in play, a challenger i are fixed: the
-best-looking other arm. If j is best, what the block shows of the gap between i and j is noise around
-something not above 0, so that the evidence E_j, a product over blocks (evidence/), rarely becomes
-large: P(E_j ≥ 1/δ at some time) ≤ δ. An arm with that much evidence against it is out; the last one
-left is the answer. Only the best arm must not be discarded by mistake, so nothing is paid for the
-number of arms, and each test is about one number, so nothing is paid for the dimension either.
-docs/bounds.md has the theorem and its proof.
+When a block is planned, its pulls are fixed, and for each arm j in play a challenger i, the
+best-looking other arm. If j is best, what the block shows of the gap between i and j is noise
+around something not above 0, so that the evidence E_j, a product over blocks (evidence/), rarely
+becomes large: P(E_j ≥ 1/δ at some time) ≤ δ. An arm with that much evidence against it is out, and
+the last one left is the answer. Only the best arm must not be discarded by mistake, so nothing is
+paid for the number of arms; and each test is about one number, so nothing is paid for the
+dimension either. docs/bounds.md has the theorem and its proof.
 
-With ε > 0 it also stops if there is enough evidence that no arm is more than ε better than one that
-has led; half of δ pays for that.
+With ε > 0 it also stops when there is enough evidence that no arm is more than ε better than one
+that has led; half of δ pays for that.
 """
 
 import math
@@ -24,9 +24,9 @@ from ..certificate import TELLING_ASSUMPTION
 from ..checks import checked_whole
 from ..contests import Contest
 from ..designs import g_optimal
-from ..designs.racing import racing
 from ..evidence import Finding, evidence_for
 from ..evidence.base import Guess, Sums, placed_bets
+from ..evidence.shares import racing
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem
@@ -43,8 +43,8 @@ CAUTION = 2.0  # standard errors below which an estimated gap says little about 
 ASIDE = 0.05  # the share of δ behind the gap bound of certificates
 PLANNED_ASSUMPTION = stated(
     "Rewards come in whatever order, but one trial's luck has nothing to do with another's.",
-    "the noise of a pull is as stated also given the rewards of all pulls planned before it, whether "
-    "these were told before or after.",
+    "the noise of a pull is as stated also given the rewards of all pulls planned before it, "
+    "whether these were told before or after.",
 )
 
 
@@ -99,7 +99,7 @@ class Race(Conversation):
         super().__init__(problem, bound=BlockEvidence(), ridge=ridge)
         count = len(problem)
         self.evidence = evidence_for(problem.noise)
-        self.told = Sums(np.zeros(count, dtype=np.int64), np.zeros(count), np.zeros(count))
+        self.told = Sums.nothing(count)
         self.in_play = _first_of_each(problem)
         self.log_evidence: FloatArray = np.zeros(count)  # log E_j
         self.peaks: FloatArray = np.zeros(count)  # the largest that it has been
@@ -110,7 +110,10 @@ class Race(Conversation):
         pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
         self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
         self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
-        self.shares, self.planned = self.spread, (0, -1, 0)  # at so many pulls, for whom, of how many
+        self.shares, self.planned = (
+            self.spread,
+            (0, -1, 0),
+        )  # at so many pulls, for whom, of how many
         quotas = _whole(self.spread, FIRST * x.shape[1])
         quotas[list(problem.spanning)] = np.maximum(quotas[list(problem.spanning)], 1)
         arms: IntArray = np.zeros(0, dtype=np.int64)
@@ -176,15 +179,11 @@ class Race(Conversation):
         return chosen
 
     def _update(self, arm: int, reward: float) -> None:
-        counts, sums, squares = self.told
-        counts[arm] += 1
-        sums[arm] += reward
-        squares[arm] += reward * reward
+        self.told.add(arm, reward)
         if self.done:
             return
         if not any(block.fill(arm, reward) for block in self.blocks):
-            if self.estimate.ready and self.blocks[-1].begun:
-                self.blocks.append(self._plan())
+            self._look_ahead()
             return
         before = len(self.blocks)
         while self.blocks and self.blocks[0].full and not self.done:
@@ -194,6 +193,20 @@ class Race(Conversation):
                 self.blocks.pop()  # planned before it was known what the last one shows
             if not self.blocks:
                 self.blocks.append(self._plan())
+
+    def _look_ahead(self) -> None:
+        """Plan another block for rewards that find no slot, unless one is waiting for them.
+
+        A block of which rewards are late, or lost, then does not hold up the others.
+        """
+        if not self.blocks[-1].begun:
+            return
+        if not self.estimate.ready:
+            self.estimate.load(self.told.counts, self.told.sums)
+        if self.estimate.ready:
+            if not len(self.blocks[0].rivals):
+                self.blocks.clear()  # the first block only serves to get an estimate
+            self.blocks.append(self._plan())
 
     def _plan(self) -> Block:
         """Return the next block, from what is known now."""
@@ -242,7 +255,7 @@ class Race(Conversation):
         return x[np.where(rivals == leader, runner_up, leader)] - x[rivals]
 
     def _weigh(self, block: Block) -> None:
-        """Add what a full block says to the evidence, discard arms, and stop if that settles it."""
+        """Add what a full block says to the evidence, and see what follows."""
         places = np.flatnonzero(self.in_play[block.rivals])
         rivals = block.rivals[places]
         if len(rivals):

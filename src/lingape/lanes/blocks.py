@@ -1,7 +1,7 @@
 """Play explorers that pull in blocks (explorers/race.py) in compiled code.
 
-What is computed is what Race computes, for one block after the other: in a simulation no reward comes
-late.
+What is computed is what Race computes, for one block after the other: in a simulation no reward
+comes late.
 """
 
 import math
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..designs.racing import compiled_racing
 from ..evidence.base import BlockKernel, ContestKernel, Guess, Sums
+from ..evidence.shares import compiled_racing
 from ..explorers.race import (
     CAUTION,
     FAINT,
@@ -26,7 +26,9 @@ from ..scaffold.blocks import REFINEMENTS, RIDGE, SOLVED, Block
 from ..ties import LEADER
 
 # Places in `clock`.
-PULLS, BLOCK_PULLS, LEADING, RUNNER_UP, PLANNED_AT, PLANNED_FOR, PLANNED_AMONG, LED, OPENED = range(9)
+PULLS, BLOCK_PULLS, LEADING, RUNNER_UP, PLANNED_AT, PLANNED_FOR, PLANNED_AMONG, LED, OPENED = (
+    range(9)
+)
 PAUSED, SETTLED, CROWDED = range(3)
 ROOM = 16  # leaders to begin with, if ε > 0
 
@@ -87,7 +89,7 @@ class BlockLane:
             x=explorer.estimate.features,
             can_pull=problem.can_pull.copy(),
             spread=explorer.spread,
-            told=Sums(*(values.copy() for values in explorer.told)),
+            told=explorer.told.copy(),
             in_play=explorer.in_play.copy(),
             log_evidence=explorer.log_evidence.copy(),
             peaks=explorer.peaks.copy(),
@@ -95,7 +97,11 @@ class BlockLane:
             leaders=leaders,
             within=within,
             quotas=over_all(block.arms, block.quotas),
-            block=Sums(*(over_all(block.arms, values) for values in block.told)),
+            block=Sums(
+                over_all(block.arms, block.told.counts),
+                over_all(block.arms, block.told.sums),
+                over_all(block.arms, block.told.squares),
+            ),
             guess=Guess(*(over_all(block.arms, values) for values in block.guess)),
             rivals=over_all(block.rivals, np.ones(len(block.rivals), dtype=np.bool_)),
             gaps=over_all(block.rivals, block.gaps),
@@ -141,7 +147,7 @@ class BlockLane:
         block = Block(
             arms=arms,
             quotas=course.quotas[arms],
-            told=Sums(*(values[arms] for values in course.block)),
+            told=course.block.of(arms),
             guess=Guess(*(values[arms] for values in course.guess)),
             leader=int(clock[LEADING]),
             runner_up=int(clock[RUNNER_UP]),
@@ -151,7 +157,7 @@ class BlockLane:
             pulls=int(clock[BLOCK_PULLS]),
         )
         explorer.take_over(
-            told=Sums(*(values.copy() for values in course.told)),
+            told=course.told.copy(),
             log_evidence=course.log_evidence.copy(),
             peaks=course.peaks.copy(),
             leaders=[int(arm) for arm in course.leaders[:led]],
@@ -207,7 +213,7 @@ def _fill(course: Course, world: Any, rng: np.random.Generator, until: int) -> b
         told.squares[k] += paid * paid
         turns[a] = block.counts[k] / quotas[k] if block.counts[k] < quotas[k] else math.inf
     course.clock[PULLS] += max(pulls, 0)
-    return pulls == left
+    return bool(pulls == left)
 
 
 @compiled
@@ -264,9 +270,7 @@ def _weigh(course: Course, evidence: Any) -> None:
         course.peaks[j] = max(course.peaks[j], course.log_evidence[j])
         if course.epsilon > 0.0 and j != clock[LEADING]:
             e = course.epsilon
-            above = ContestKernel(
-                weights, score, 1.0 / length, gap + e, error, e, largest
-            )
+            above = ContestKernel(weights, score, 1.0 / length, gap + e, error, e, largest)
             course.within[0, n, j] += log_value(evidence, above, sub)
             course.within[1, n, j] = max(course.within[1, n, j], course.within[0, n, j])
 
@@ -304,7 +308,7 @@ def _solve(v: FloatArray, inverse: FloatArray, y: FloatArray, z: FloatArray) -> 
             rest[m] = y[m] - rest[m]
     for m in range(d):
         largest, error = max(largest, abs(y[m])), max(error, abs(rest[m]))
-    return error <= SOLVED * largest
+    return bool(error <= SOLVED * largest)
 
 
 @compiled
@@ -350,7 +354,7 @@ def _plan(course: Course, evidence: Any) -> None:
     slack = LEADER * (math.sqrt(guess.variances.max()) + np.abs(means).max())
     leader = _best(means, in_play, slack, -1)
     runner_up = _best(means, in_play, slack, leader)
-    y, rivals, among = np.empty((count, d)), np.zeros(count), 0
+    y, among = np.empty((count, d)), 0
     for j in range(count):
         course.rivals[j] = in_play[j]
         if not in_play[j]:

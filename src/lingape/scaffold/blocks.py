@@ -1,8 +1,8 @@
 """Blocks of pulls, each planned before any of its rewards is known.
 
-A block has slots, so many for each arm. A reward fills the oldest open slot of its arm; one for which
-there is none informs the estimate and nothing else. Blocks are weighed in the order in which they
-were planned, each when all its slots are filled.
+A block has slots, so many for each arm. A reward fills the oldest open slot of its arm; one for
+which there is none informs the estimate and nothing else. Blocks are weighed in the order in which
+they were planned, each when all its slots are filled.
 """
 
 from collections.abc import Sequence
@@ -38,9 +38,8 @@ class Block:
     def of(cls, quotas: IntArray, guess: Guess, **contests: Any) -> Self:
         """Return an empty block with so many slots for each arm, given what all arms may pay."""
         arms = np.flatnonzero(quotas)
-        nothing = Sums(np.zeros(len(arms), dtype=np.int64), np.zeros(len(arms)), np.zeros(len(arms)))
         guess = Guess(guess.variances[arms], guess.means[arms])
-        return cls(arms, quotas[arms], nothing, guess, **contests)
+        return cls(arms, quotas[arms], Sums.nothing(len(arms)), guess, **contests)
 
     @property
     def begun(self) -> bool:
@@ -55,12 +54,9 @@ class Block:
         place = int(self.arms.searchsorted(arm))
         if place == len(self.arms) or self.arms[place] != arm:
             return False
-        counts, sums, squares = self.told
-        if counts[place] == self.quotas[place]:
+        if self.told.counts[place] == self.quotas[place]:
             return False
-        counts[place] += 1
-        sums[place] += reward
-        squares[place] += reward * reward
+        self.told.add(place, reward)
         return True
 
     def state(self) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
     max_p min_j g_j² / ‖y_j‖²,   the norm that of A(p)⁻¹,   A(p) = Σ p_k x_k x_kᵀ,   Σ p_k = 1
 
-This is the min-max design of min_max.py over y_j/g_j, solved roughly and fast: a race makes a plan for
-every block, and shares within a few per cent of the best ones serve it as well.
+This is the min-max design of designs/min_max.py over y_j/g_j, solved roughly and fast: a race
+makes many plans, and shares within a few per cent of the best ones serve it as well.
 """
 
 import math
@@ -64,7 +64,7 @@ def _moments(x: FloatArray, p: FloatArray) -> FloatArray:
 @compiled
 def compiled_racing(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray:
     """Return what `racing` does."""
-    (count, d), p = x.shape, start.copy()
+    d, p = x.shape[1], start.copy()
     moments, inverse = np.empty((d, d)), np.empty((d, d))
     _write_moments(x, p, moments)
     factored_inverse(moments, inverse)
