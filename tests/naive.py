@@ -146,3 +146,72 @@ def lingape(arms, pay, bound, *, ridge, epsilon=0.0, rounds=200, pull=None):
             arm = greedy(arms, np.linalg.inv(inverse), y)
         pulled.append(arm)
         rewards.append(pay(arm))
+
+
+def evidence(x, block, rewards, i, j, *, gap, error, shift, noise):
+    """The logarithm of what a block says against arm j, reward by reward.
+
+    x: features in which the G-optimal design has the moments I. block: arms and their numbers of
+    pulls, with guessed variances and means. rewards: (arm, reward) pairs.
+    noise: "known", "normal", "binary", or the lowest and the highest reward.
+    """
+    d = x.shape[1]
+    v = sum(n * np.outer(x[a], x[a]) / variance for a, n, variance, _ in block)
+    y = x[i] - x[j]
+    z = np.linalg.lstsq(v, y, rcond=1e-9)[0]
+    information = 1 / (y @ z)
+    weight = {a: x[a] @ z * information / variance for a, _, variance, _ in block}
+    guess = {a: mean for a, _, _, mean in block}
+    typical = sum(n * variance for _, n, variance, _ in block) / sum(n for _, n, _, _ in block)
+    largest = math.sqrt(y @ y * typical / (2 * d))
+    total = paid = 0.0
+    for k in range(24):
+        bet = largest / 2**k
+        prior = 0.95 / 7 if k < 7 else 0.05 / 2 ** (k - 6)
+        belief = prior * math.exp(-((bet - gap) ** 2) / (4 * error**2))
+        if noise == "known":
+            score = sum(weight[a] * r for a, r in rewards) + shift * information
+            log = bet * score - bet**2 * information / 2
+        elif noise == "normal":
+            log = _student(x, rewards, weight, information, bet, shift, block)
+        else:
+            log = _betting(rewards, weight, guess, information, bet, shift, noise)
+        total += belief
+        paid += belief * math.exp(log)
+    return math.log(paid / total)
+
+
+def _betting(rewards, weight, guess, information, bet, shift, noise):
+    low, high = (0.0, 1.0) if noise == "binary" else noise
+
+    def fall(a):
+        """How far below 1 the factor of a reward can be, for a bet of 1."""
+        return max(weight[a] * (guess[a] - low), weight[a] * (guess[a] - high))
+
+    bet = min(bet, 0.5 / max(fall(a) for a in weight))
+    log = bet * shift * information
+    for a, r in rewards:
+        u = bet * weight[a] * (r - guess[a])
+        depth = max(bet * fall(a), 1e-4)
+        c = (-math.log1p(-depth) - depth) / depth**2
+        exact = math.log1p(u)
+        assert exact >= u - c * u**2 - 1e-12
+        log += (exact if noise == "binary" else u - c * u**2) + bet * weight[a] * guess[a]
+    return log
+
+
+def _student(x, rewards, weight, information, bet, shift, block):
+    """By a sum over many values of χ."""
+    variance = block[0][2]
+    score = sum(weight[a] * r for a, r in rewards) + shift * information
+    design = np.array([x[a] for a, _ in rewards])
+    paid = np.array([r for _, r in rewards])
+    fit = np.linalg.lstsq(design, paid, rcond=1e-6)
+    residual = ((paid - design @ fit[0]) ** 2).sum() / variance
+    freedom = len(paid) - fit[2]
+    u = score / math.sqrt(score**2 + information * residual)
+    chi = np.arange(1e-3, math.sqrt(freedom + 1) + 12, 1e-3)
+    density = np.exp(freedom * np.log(chi) - chi**2 / 2)
+    effect = bet * math.sqrt(information)
+    mean = (density * np.exp(effect * u * chi)).sum() / density.sum()
+    return math.log(mean) - effect**2 / 2

@@ -19,6 +19,8 @@ HOW_TO_SAY = (
     "Gaussian), Bounded(low, high), Binary(), or Normal() for Gaussian noise of unknown scale"
 )
 
+NARROWEST = 1e-6  # a range, relative to the larger of its ends
+
 
 class _Mean(NamedTuple):
     """How an assumption speaks of an arm's mean."""
@@ -104,6 +106,12 @@ class Bounded:
                 f"different numbers at most {LARGEST:g} in size; got "
                 f"{glimpse((self.low, self.high))}. For rewards without limits give the scale "
                 "of their noise."
+            )
+        if high - low < NARROWEST * max(abs(low), abs(high)):
+            raise InvalidProblem(
+                "The range of rewards must not be narrow beside its distance from 0, or sums of "
+                f"rewards lose their digits; got {glimpse((self.low, self.high))}. Subtract the "
+                "lowest reward from all of them."
             )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)

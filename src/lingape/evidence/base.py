@@ -81,8 +81,12 @@ class Finding(NamedTuple):
 class Evidence(Protocol):
     """The evidence in a block, for one kind of noise."""
 
-    def guess(self, means: FloatArray, told: Sums, rank: int) -> Guess:
-        """Return what to expect, given estimated means and all rewards told."""
+    def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:
+        """Return what to expect, given estimated means and all rewards told.
+
+        leverages: ‖x‖² of each arm in the norm of V⁻¹; a mean is known as well as if its arm alone
+        had been pulled 1/leverage times.
+        """
         ...
 
     def log_values(self, finding: Finding) -> FloatArray:

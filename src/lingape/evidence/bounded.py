@@ -42,17 +42,19 @@ CHUNK = 1_000_000  # numbers at a time
 class BoundedEvidence:
     noise: Bounded
 
-    def guess(self, means: FloatArray, told: Sums, rank: int) -> Guess:
+    def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:
         """Return means within the range, and variances between theirs and what rewards show.
 
-        A mean m allows a variance of up to m(1 - m), which rewards of 0 and 1 have. Others have
-        a share of it, which is estimated, as is then the variance of each arm.
+        Estimated means are drawn towards the average reward, by as much as half a success at that
+        rate says (or half a failure, if these are rarer). A mean m allows a variance of up to
+        m(1 - m), which rewards of 0 and 1 have. Others have a share of it, which is estimated, as
+        is then the variance of each arm.
         """
-        width = self.noise.high - self.noise.low
+        low, width = self.noise.low, self.noise.high - self.noise.low
         counts, (sums, squares) = told.counts, self._moved(told)
-        pulls = max(1, int(counts.sum()))
-        edge = 1.0 / (pulls + 2.0)
-        m = np.clip((means - self.noise.low) / width, edge, 1.0 - edge)
+        middle = (float(sums.sum()) + 0.5) / (float(counts.sum()) + 1.0)
+        prior = leverages * (0.5 / min(middle, 1.0 - middle))
+        m = (np.clip((means - low) / width, 0.0, 1.0) + prior * middle) / (1.0 + prior)
         most = m * (1.0 - m)
         variances = most
         if not isinstance(self.noise, Binary):
@@ -60,7 +62,7 @@ class BoundedEvidence:
             share = (spread.sum() + PRIOR_PULLS / 4) / (counts @ most + PRIOR_PULLS / 4)
             variances = (PRIOR_PULLS * min(1.0, share) * most + spread) / (PRIOR_PULLS + counts)
             variances = np.maximum(variances, NARROWEST * most)
-        return Guess(width**2 * variances, self.noise.low + width * m)
+        return Guess(width**2 * variances, low + width * m)
 
     def _moved(self, told: Sums) -> tuple[FloatArray, FloatArray]:
         """Return sums of rewards and of their squares, with rewards moved to [0, 1]."""
@@ -120,18 +122,30 @@ class BoundedKernel(NamedTuple):
 
 
 @expect.of(BoundedKernel)
-def _(evidence: BoundedKernel, means: FloatArray, told: Sums, rank: int, guess: Guess) -> None:
-    _expect(evidence, means, told, guess)
+def _(
+    evidence: BoundedKernel,
+    means: FloatArray,
+    leverages: FloatArray,
+    told: Sums,
+    rank: int,
+    guess: Guess,
+) -> None:
+    _expect(evidence, means, leverages, told, guess)
 
 
 @compiled
-def _expect(evidence: BoundedKernel, means: FloatArray, told: Sums, guess: Guess) -> None:
+def _expect(
+    evidence: BoundedKernel, means: FloatArray, leverages: FloatArray, told: Sums, guess: Guess
+) -> None:
     counts, low, width = told.counts, evidence.low, evidence.width
-    pulls = max(1, counts.sum())
-    edge = 1.0 / (pulls + 2.0)
+    successes = 0.0
+    for k in range(len(means)):
+        successes += _moved(evidence, told, k)[0]
+    middle = (successes + 0.5) / (counts.sum() + 1.0)
     scatter, allowed, spread = 0.0, 0.0, np.zeros(len(means))
     for k in range(len(means)):
-        m = min(max((means[k] - low) / width, edge), 1.0 - edge)
+        prior = leverages[k] * (0.5 / min(middle, 1.0 - middle))
+        m = (min(max((means[k] - low) / width, 0.0), 1.0) + prior * middle) / (1.0 + prior)
         s, s2 = _moved(evidence, told, k)
         spread[k] = max(s2 - 2.0 * m * s + counts[k] * m**2, 0.0)
         scatter += spread[k]

@@ -33,11 +33,12 @@ from .base import (
 # Nodes of the trapezoidal rule, in standard deviations of the integrand, which falls off slowly on
 # the left if there are few degrees of freedom.
 NODES = np.arange(-26.0, 9.01, 0.5)
+ROUNDING = 1e-14  # of a sum of squares
 
 
 @dataclass(frozen=True)
 class NormalEvidence:
-    def guess(self, means: FloatArray, told: Sums, rank: int) -> Guess:
+    def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:
         spread = told.squares - 2.0 * means * told.sums + told.counts * means**2
         freedom = max(1, int(told.counts.sum()) - rank)
         variance = max(float(spread.sum()) / freedom, 1e-300)
@@ -50,7 +51,10 @@ class NormalEvidence:
             return np.zeros(len(finding.scores))
         information = finding.information
         shifted = (finding.scores + finding.shift * information) / np.sqrt(information)
-        u = shifted / np.sqrt(np.maximum(shifted**2 + finding.residual, 1e-300))
+        # Squares of rewards far from 0 leave few digits for what they scatter.
+        told, variances = finding.sums, finding.guess.variances
+        residual = finding.residual + ROUNDING * float((told.squares / variances).sum())
+        u = shifted / np.sqrt(np.maximum(shifted**2 + residual, 1e-300))
         effects = finding.bets * np.sqrt(information)[:, None]  # δ
         mean = log_mean_exp_chi(effects * u[:, None], finding.freedom + 1)
         return log_sum(finding.log_weights + mean - 0.5 * effects**2)
@@ -82,7 +86,14 @@ class NormalKernel(NamedTuple):
 
 
 @expect.of(NormalKernel)
-def _(evidence: NormalKernel, means: FloatArray, told: Sums, rank: int, guess: Guess) -> None:
+def _(
+    evidence: NormalKernel,
+    means: FloatArray,
+    leverages: FloatArray,
+    told: Sums,
+    rank: int,
+    guess: Guess,
+) -> None:
     spread, pulls, largest = 0.0, 0, 0.0
     for k in range(len(means)):
         n = told.counts[k]
@@ -96,7 +107,10 @@ def _(evidence: NormalKernel, means: FloatArray, told: Sums, rank: int, guess: G
 
 @log_value.of(NormalKernel)
 def _(evidence: NormalKernel, contest: ContestKernel, block: BlockKernel) -> float:
-    return _log_value(contest, block.residual, block.freedom)
+    residual = block.residual
+    for a in range(len(block.told.squares)):
+        residual += ROUNDING * block.told.squares[a] / block.guess.variances[a]
+    return _log_value(contest, residual, block.freedom)
 
 
 @compiled

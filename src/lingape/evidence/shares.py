@@ -10,24 +10,59 @@ import math
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..kernels.book import factored_inverse
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..kernels.book import factored_inverse, multiply
 from ..kernels.parts import compiled
+from ..ties import PULL
 
 STEPS = 40  # of multiplicative updates
 HARDEST = 4  # this many directions per dimension, and as many more, are looked at
+FEW = 64  # up to this many arms all are looked at
+ROUNDS = 3  # of adding arms otherwise
+FAINT = 0.003  # smaller shares are left out,
+STRETCH = 1.5  # unless the longest direction would become this much longer
 TOO_FLAT = 1e-12  # added to A(p), relative to its trace, for directions that get no pulls
 
 
-def racing(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray:
+def racing(x: FloatArray, y: FloatArray, start: FloatArray, basis: IntArray) -> FloatArray:
     """Return shares p for arms `x` that make the longest direction in `y` short.
 
     x: (A, d); arms of unequal noise are divided by its scale.
     y: (J, d) directions, each divided by its gap.
     start: (A,) shares to begin with, above 0 for every arm that may get any.
+    basis: arms that span the space, of which there are many more.
     """
-    p = start.copy()
-    y = _hardest(x, y, p)
+    y = _hardest(x, y, start)
+    if len(x) <= FEW:
+        return _trimmed(x, y, _updated(x, y, start))
+    arms, inverse = basis, np.linalg.inv(_moments(x, start))
+    p: FloatArray = np.zeros(len(x))
+    for _ in range(ROUNDS):  # with the arm that says most about each direction
+        scores = np.abs(x @ (inverse @ y.T))
+        best = (scores >= scores.max(axis=0) * (1.0 - PULL)).argmax(axis=0)
+        arms = np.union1d(arms, best)
+        p[:] = 0.0
+        p[arms] = _updated(x[arms], y, np.full(len(arms), 1.0 / len(arms)))
+        inverse = np.linalg.inv(_moments(x[arms], p[arms]))
+    return _trimmed(x, y, p)
+
+
+def _trimmed(x: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray:
+    """Return the shares without faint ones, unless some direction would suffer."""
+    longest, faint = _longest(x, y, p), FAINT
+    while True:
+        cut = np.where(p >= faint, p, 0.0)
+        if cut.any() and _longest(x, y, cut / cut.sum()) <= STRETCH * longest:
+            return np.asarray(cut / cut.sum())
+        faint *= 0.25
+
+
+def _longest(x: FloatArray, y: FloatArray, p: FloatArray) -> float:
+    return float(np.einsum("jd,jd->j", y @ np.linalg.inv(_moments(x, p)), y).max())
+
+
+def _updated(x: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray:
+    """Return the best shares that multiplicative updates come by."""
     q = np.ones(len(y))
     best, shortest = p, np.inf
     for step in range(STEPS):
@@ -62,24 +97,86 @@ def _moments(x: FloatArray, p: FloatArray) -> FloatArray:
 
 
 @compiled
-def compiled_racing(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray:
+def compiled_racing(
+    x: FloatArray, y: FloatArray, start: FloatArray, basis: IntArray
+) -> FloatArray:
     """Return what `racing` does."""
-    d, p = x.shape[1], start.copy()
+    d = x.shape[1]
     moments, inverse = np.empty((d, d)), np.empty((d, d))
-    _write_moments(x, p, moments)
+    _write_moments(x, start, moments)
     factored_inverse(moments, inverse)
     most = HARDEST * (d + 1)
-    lengths = np.empty(len(y))
-    products = np.empty((len(y), d))
+    products, lengths = np.empty((len(y), d)), np.empty(len(y))
     if len(y) > most:
         _write_lengths(y, inverse, products, lengths)
         y = y[np.argsort(-lengths, kind="mergesort")[:most]]
-        lengths, products = lengths[:most], products[:most]
-    q, best, shortest = np.ones(len(y)), p.copy(), math.inf
-    for step in range(STEPS):
-        if step > 0:
-            _write_moments(x, p, moments)
+    if len(x) <= FEW:
+        return _compiled_trimmed(x, y, _compiled_updated(x, y, start))
+    chosen = np.zeros(len(x), dtype=np.bool_)
+    for arm in basis:
+        chosen[arm] = True
+    p = np.zeros(len(x))
+    for _ in range(ROUNDS):
+        _choose_most_telling(x, y, inverse, chosen)
+        arms = np.flatnonzero(chosen)
+        part = _compiled_updated(x[arms], y, np.full(len(arms), 1.0 / len(arms)))
+        p[:] = 0.0
+        for a in range(len(arms)):
+            p[arms[a]] = part[a]
+        _write_moments(x, p, moments)
+        factored_inverse(moments, inverse)
+    return _compiled_trimmed(x, y, p)
+
+
+@compiled
+def _compiled_trimmed(x: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray:
+    d, faint = x.shape[1], FAINT
+    moments, inverse = np.empty((d, d)), np.empty((d, d))
+    products, lengths = np.empty((len(y), d)), np.empty(len(y))
+    _write_moments(x, p, moments)
+    factored_inverse(moments, inverse)
+    longest = _write_lengths(y, inverse, products, lengths)
+    while True:
+        cut = np.where(p >= faint, p, 0.0)
+        if cut.any():
+            cut /= cut.sum()
+            _write_moments(x, cut, moments)
             factored_inverse(moments, inverse)
+            if _write_lengths(y, inverse, products, lengths) <= STRETCH * longest:
+                return cut
+        faint *= 0.25
+
+
+@compiled
+def _choose_most_telling(
+    x: FloatArray, y: FloatArray, inverse: FloatArray, chosen: BoolArray
+) -> None:
+    """Mark the arm that says most about each direction."""
+    d, product, scores = x.shape[1], np.empty(x.shape[1]), np.empty(len(x))
+    for j in range(len(y)):
+        multiply(inverse, y[j], product)
+        largest = 0.0
+        for k in range(len(x)):
+            value = 0.0
+            for m in range(d):
+                value += x[k, m] * product[m]
+            scores[k] = abs(value)
+            largest = max(largest, scores[k])
+        k = 0
+        while scores[k] < largest * (1.0 - PULL):
+            k += 1
+        chosen[k] = True
+
+
+@compiled
+def _compiled_updated(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray:
+    d, p, q = x.shape[1], start.copy(), np.ones(len(y))
+    moments, inverse = np.empty((d, d)), np.empty((d, d))
+    products, lengths = np.empty((len(y), d)), np.empty(len(y))
+    best, shortest = p.copy(), math.inf
+    for step in range(STEPS):
+        _write_moments(x, p, moments)
+        factored_inverse(moments, inverse)
         longest = _write_lengths(y, inverse, products, lengths)
         if longest < shortest:
             shortest = longest

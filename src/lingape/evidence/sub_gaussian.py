@@ -31,7 +31,7 @@ from .base import (
 class SubGaussianEvidence:
     scale: float
 
-    def guess(self, means: FloatArray, told: Sums, rank: int) -> Guess:
+    def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:
         return Guess(np.full(len(means), self.scale**2), means)
 
     def log_values(self, finding: Finding) -> FloatArray:
@@ -49,7 +49,14 @@ class SubGaussianKernel(NamedTuple):
 
 
 @expect.of(SubGaussianKernel)
-def _(evidence: SubGaussianKernel, means: FloatArray, told: Sums, rank: int, guess: Guess) -> None:
+def _(
+    evidence: SubGaussianKernel,
+    means: FloatArray,
+    leverages: FloatArray,
+    told: Sums,
+    rank: int,
+    guess: Guess,
+) -> None:
     for k in range(len(means)):
         guess.variances[k], guess.means[k] = evidence.scale**2, means[k]
 

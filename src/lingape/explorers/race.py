@@ -30,7 +30,7 @@ from ..evidence.shares import racing
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem
-from ..scaffold.blocks import SOLVED, Block, Fit, most_behind, open_slots
+from ..scaffold.blocks import SOLVED, Block, Fit, next_slot, open_slots
 from ..scaffold.conversation import Conversation, several
 from ..scaffold.phases import only_its_own
 from ..ties import LEADER, first_max
@@ -38,9 +38,9 @@ from ..ties import LEADER, first_max
 FIRST = 2  # a block has at least this many pulls per dimension,
 GROWTH = 30  # and at least one for this many pulls before it
 FRESH = 1.1  # shares are planned anew when pulls have grown by this factor
-FAINT = 0.003  # arms with a smaller share get no pulls; others at least one in each block
 CAUTION = 2.0  # standard errors below which an estimated gap says little about where to pull
 ASIDE = 0.05  # the share of δ behind the gap bound of certificates
+ROUNDING = 1e-14  # relative to the sums behind a score, which is lowered by so much
 PLANNED_ASSUMPTION = stated(
     "Rewards come in whatever order, but one trial's luck has nothing to do with another's.",
     "the noise of a pull is as stated also given the rewards of all pulls planned before it, "
@@ -114,8 +114,8 @@ class Race(Conversation):
             self.spread,
             (0, -1, 0),
         )  # at so many pulls, for whom, of how many
-        quotas = _whole(self.spread, FIRST * x.shape[1])
-        quotas[list(problem.spanning)] = np.maximum(quotas[list(problem.spanning)], 1)
+        quotas: IntArray = np.zeros(count, dtype=np.int64)
+        quotas[list(problem.spanning)] = FIRST
         arms: IntArray = np.zeros(0, dtype=np.int64)
         self.blocks = [
             Block.of(
@@ -169,7 +169,7 @@ class Race(Conversation):
         under_way: IntArray = np.bincount(arms, minlength=len(self.problem))
         chosen: list[int] = []
         while len(chosen) < n:
-            arm = most_behind(self.blocks, under_way)
+            arm = next_slot(self.blocks, under_way)
             if arm is None:  # more workers than slots: go on with the shares of the last plan
                 beyond = under_way - open_slots(self.blocks, len(under_way)) + 0.5
                 used = np.flatnonzero(self.shares)
@@ -213,7 +213,7 @@ class Race(Conversation):
         problem, estimate, told = self.problem, self.estimate, self.told
         estimate.load(told.counts, told.sums)
         x = estimate.features
-        guess = self.evidence.guess(estimate.means, told, x.shape[1])
+        guess = self.evidence.guess(estimate.means, estimate.variances, told, x.shape[1])
         precision = (x.T * (told.counts / guess.variances)) @ x
         covariance = np.linalg.inv(precision)
         theta = covariance @ (x.T @ (told.sums / guess.variances))
@@ -235,8 +235,10 @@ class Race(Conversation):
             pullable = np.flatnonzero(problem.can_pull)
             start = 0.5 * self.spread[pullable] + 0.5 / len(pullable)
             scaled = x[pullable] / np.sqrt(guess.variances[pullable])[:, None]
+            basis = np.flatnonzero(np.isin(pullable, problem.spanning))
+            directions = y[rivals != leader] / close[:, None]
             self.shares = np.zeros(len(problem))
-            self.shares[pullable] = racing(scaled, y[rivals != leader] / close[:, None], start)
+            self.shares[pullable] = racing(scaled, directions, start, basis)
             self.planned = pulls, leader, len(rivals)
         return Block.of(
             _whole(self.shares, max(FIRST * x.shape[1], pulls // GROWTH)),
@@ -293,7 +295,7 @@ class Race(Conversation):
         bets, log_weights = placed_bets(gaps, errors, largest)
         finding = Finding(
             weights=weights,
-            scores=weights @ told.sums,
+            scores=weights @ told.sums - ROUNDING * (np.abs(weights) @ np.abs(told.sums)),
             information=information,
             bets=bets,
             log_weights=log_weights,
@@ -449,8 +451,7 @@ def _leads_to(problem: Problem) -> IntArray:
 
 
 def _whole(shares: FloatArray, pulls: int) -> IntArray:
-    """Return whole pulls by shares, about `pulls`, at least one for each that is not faint."""
-    used = shares >= min(FAINT, 0.1 * float(shares.max()))
-    exact = np.where(used, shares, 0.0) * (pulls / float(shares[used].sum()))
+    """Return whole pulls by shares, about `pulls`, at least one for each arm that has any."""
     # Shares that are equal but for rounding get the same.
-    return np.where(used, np.maximum(1, np.floor(exact + 0.5 + 1e-9)), 0).astype(np.int64)
+    whole = np.maximum(1, np.floor(shares * pulls + 0.5 + 1e-9))
+    return np.where(shares > 0, whole, 0).astype(np.int64)

@@ -285,7 +285,9 @@ def on_pull(part: Any, book: "Book", arm: int, row: int, s: float) -> None:
 
 
 @required
-def expect(evidence: Any, means: FloatArray, told: Any, rank: int, guess: Any) -> None:
+def expect(
+    evidence: Any, means: FloatArray, leverages: FloatArray, told: Any, rank: int, guess: Any
+) -> None:
     """Write what rewards are expected to be like into `guess`, given estimated means."""
     raise NotImplementedError
 

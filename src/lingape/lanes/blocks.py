@@ -14,10 +14,10 @@ from ..evidence.base import BlockKernel, ContestKernel, Guess, Sums
 from ..evidence.shares import compiled_racing
 from ..explorers.race import (
     CAUTION,
-    FAINT,
     FIRST,
     FRESH,
     GROWTH,
+    ROUNDING,
     Race,
 )
 from ..kernels.book import factored_inverse, multiply
@@ -39,6 +39,7 @@ class Course(NamedTuple):
     x: FloatArray  # (K, d)
     can_pull: BoolArray
     spread: FloatArray
+    basis: IntArray  # among the arms that can be pulled
     told: Sums
     in_play: BoolArray
     log_evidence: FloatArray
@@ -89,6 +90,7 @@ class BlockLane:
             x=explorer.estimate.features,
             can_pull=problem.can_pull.copy(),
             spread=explorer.spread,
+            basis=np.flatnonzero(np.isin(np.flatnonzero(problem.can_pull), problem.spanning)),
             told=explorer.told.copy(),
             in_play=explorer.in_play.copy(),
             log_evidence=explorer.log_evidence.copy(),
@@ -264,6 +266,7 @@ def _weigh(course: Course, evidence: Any) -> None:
                 product += x[arms[a], m] * z[m]
             weights[a] = product / length / sub.guess.variances[a]
             score += weights[a] * sub.told.sums[a]
+            score -= ROUNDING * abs(weights[a] * sub.told.sums[a])
         gap, error = course.gaps[j], course.errors[j]
         contest = ContestKernel(weights, score, 1.0 / length, gap, error, 0.0, largest)
         course.log_evidence[j] += log_value(evidence, contest, sub)
@@ -347,7 +350,13 @@ def _plan(course: Course, evidence: Any) -> None:
     _write_weighted_gram(x, told.counts, ones, v)
     factored_inverse(v, inverse)
     _estimate(x, told, ones, inverse, b, theta, means)
-    expect(evidence, means, told, d, guess)
+    leverages = np.empty(count)
+    for k in range(count):
+        multiply(inverse, x[k], b)
+        leverages[k] = 0.0
+        for m in range(d):
+            leverages[k] += x[k, m] * b[m]
+    expect(evidence, means, leverages, told, d, guess)
     _write_weighted_gram(x, told.counts, guess.variances, v)
     factored_inverse(v, inverse)
     _estimate(x, told, guess.variances, inverse, b, theta, means)
@@ -410,7 +419,7 @@ def _share_out(course: Course, leader: int, y: FloatArray) -> None:
         start[a] = 0.5 * course.spread[k] + 0.5 / len(pullable)
         for m in range(d):
             scaled[a, m] = x[k, m] / math.sqrt(variances[k])
-    shares = compiled_racing(scaled, directions, start)
+    shares = compiled_racing(scaled, directions, start, course.basis)
     course.shares[:] = 0.0
     for a in range(len(pullable)):
         course.shares[pullable[a]] = shares[a]
@@ -418,12 +427,9 @@ def _share_out(course: Course, leader: int, y: FloatArray) -> None:
 
 @compiled
 def _write_whole(shares: FloatArray, pulls: int, quotas: IntArray) -> None:
-    faint, total = min(FAINT, 0.1 * shares.max()), 0.0
     for k in range(len(shares)):
-        total += shares[k] if shares[k] >= faint else 0.0
-    for k in range(len(shares)):
-        exact = shares[k] * (pulls / total)
-        quotas[k] = max(1, math.floor(exact + 0.5 + 1e-9)) if shares[k] >= faint else 0
+        whole = math.floor(shares[k] * pulls + 0.5 + 1e-9)
+        quotas[k] = max(1, whole) if shares[k] > 0.0 else 0
 
 
 @compiled

@@ -166,7 +166,7 @@ def open_slots(blocks: Sequence[Block], count: int) -> IntArray:
     return slots
 
 
-def most_behind(blocks: Sequence[Block], pending: IntArray) -> int | None:
+def next_slot(blocks: Sequence[Block], pending: IntArray) -> int | None:
     """Return the arm to pull for the oldest block that has a slot not yet pulled for.
 
     pending: how many pulls of each arm are under way; they fill the oldest slots.
