@@ -26,7 +26,7 @@ from ..contests import Contest
 from ..designs import g_optimal
 from ..evidence import Finding, evidence_for
 from ..evidence.base import Guess, Sums, placed_bets
-from ..evidence.shares import racing
+from ..evidence.shares import FAINT, FEW, racing
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem
@@ -115,7 +115,10 @@ class Race(Conversation):
             (0, -1, 0),
         )  # at so many pulls, for whom, of how many
         quotas: IntArray = np.zeros(count, dtype=np.int64)
-        quotas[list(problem.spanning)] = FIRST
+        if len(pullable) <= FEW:
+            quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * x.shape[1])
+        basis = list(problem.spanning)
+        quotas[basis] = np.maximum(quotas[basis], 1 if quotas.any() else FIRST)
         arms: IntArray = np.zeros(0, dtype=np.int64)
         self.blocks = [
             Block.of(
