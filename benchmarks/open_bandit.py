@@ -51,8 +51,8 @@ class Log:
     @property
     def clicked(self) -> FloatArray:
         """How often each item was clicked."""
-        ones = np.array(self.clicks, dtype=np.float64)
-        return np.bincount(self.items, weights=ones, minlength=len(self.features))
+        counts = np.bincount(self.items, weights=self.clicks, minlength=len(self.features))
+        return counts.astype(np.float64)
 
     def rewards(self) -> list[Iterator[int]]:
         """Return the clicks of each item, in order of time."""
