@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from lingape import BUDGET_EXPLORERS, EXPLORERS, Study
 from lingape.cli import main
 from lingape.leaderboard import Board, BoardOptions
-from lingape.study import Cell
+from lingape.study import Cell, Duel, mean_ratio
 from lingape.testing import errors_allowed
 
 
@@ -37,6 +37,17 @@ def test_a_short_one(tmp_path):
     for kind in ("md", "csv", "png", "svg"):
         assert (tmp_path / f"leaderboard.{kind}").stat().st_size > 1000
     page = (tmp_path / "leaderboard.md").read_text()
+    overall = data["duels"]["overall"]
+    assert [(item["delta"], item["world"], item["instances"]) for item in overall] == [
+        (0.05, "gaussian", 2),
+        (0.05, "zero_one", 1),
+        (0.001, "gaussian", 2),
+        (0.001, "zero_one", 1),
+    ]
+    assert [item["cut"] for item in overall] == [False, True, False, True]
+    assert len(data["duels"]["instances"]) == 6
+    assert "## Race against LinGapE" in page
+    assert "### δ = 0.001" in page
     for name in [*EXPLORERS, *BUDGET_EXPLORERS]:
         assert f"| {name}" in page
 
@@ -68,6 +79,48 @@ def test_it_says_if_no_explorer_is_better():
     assert found.lost() == []
     assert found.everywhere_better() == []
     assert "No explorer with a proof needs clearly fewer samples" in found.markdown("x")
+
+
+def duel(race, lingape, instance="a"):
+    pulls = [np.array(side, dtype=float) for side in (race, lingape)]
+    sides = [
+        cell(name, instance, side.mean())
+        for name, side in zip(("race", "lingape"), pulls, strict=True)
+    ]
+    return Duel("gaussian", 0.05, *sides, *pulls)
+
+
+def test_ratios_of_duels():
+    rng = np.random.default_rng(0)
+    lingape = rng.gamma(4.0, 50.0, size=(2, 4000))
+    luck = rng.gamma(4.0, 0.25, size=(2, 4000))
+    duels = [duel(0.3 * lingape[0] * luck[0], lingape[0]), duel(1.2 * lingape[1], lingape[1], "b")]
+    one, exact, both = mean_ratio(duels[:1]), mean_ratio(duels[1:]), mean_ratio(duels)
+    assert one.low < 0.3 < one.high
+    assert one.high / one.low < 1.1
+    assert exact == pytest.approx((1.2, 1.2, 1.2))  # the pairs have the same luck
+    assert both.value == pytest.approx(math.sqrt(one.value * 1.2))
+    assert math.log(both.high / both.low) == pytest.approx(math.log(one.high / one.low) / 2)
+
+
+def test_intervals_of_ratios_cover():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        race, lingape = 0.5 * rng.gamma(4.0, 50.0, size=100), rng.gamma(4.0, 50.0, size=100)
+        ratio = mean_ratio([duel(race, lingape)])
+        covered += ratio.low < 0.5 < ratio.high
+    assert 0.91 < covered / 400 < 0.98
+
+
+def test_the_page_has_the_duels():
+    found = Board(BoardOptions(), [], [], [], {}, duels=[duel([40, 60], [90, 110])])
+    page = found.markdown("x")
+    assert "| 0.05 | Gaussian noise |         1 | 0.500 (" in page
+    assert "race: pulls" in page
+    data = found.to_dict()["duels"]
+    assert data["overall"][0]["ratio"]["value"] == pytest.approx(0.5)
+    assert data["instances"][0]["tails"] == pytest.approx({"race": 1.196, "lingape": 1.098})
 
 
 # Mean and standard deviation of the pulls over 400 seeds, of explorers as they are meant to be:

@@ -20,11 +20,15 @@ from lingape import (
     Tracking,
     XYStatic,
     canonical,
+    factorial,
+    hypercube,
     outsider,
     play,
+    polynomial,
     run,
     soare,
     soare_tied,
+    specs,
     sphere,
 )
 from lingape.errors import IllConditioned, InvalidArgument, InvalidEnvironment, MissingExtra
@@ -40,12 +44,36 @@ def test_instances(name):
     assert instance.problem().norm_bound == pytest.approx(np.linalg.norm(instance.theta))
     assert instance.gaussian().means == pytest.approx(instance.arms @ instance.theta)
     assert instance.name.startswith(name)
+    again = specs.instance(instance.name)
+    assert again.arms.tolist() == instance.arms.tolist()
+    assert again.theta.tolist() == instance.theta.tolist()
 
 
 def test_tied_instances_are_tied():
     means = soare_tied(5, 0.01).gaussian().means
     assert means[0] == pytest.approx(means[5], abs=1e-15)
     assert means[0] == means.max()
+
+
+def test_effects_of_factors_add_up():
+    instance = factorial()
+    means = np.sort(instance.zero_one().means)
+    assert instance.arms.shape == (27, 7)
+    assert means[[0, -2, -1]] == pytest.approx([0.04, 0.095, 0.105])
+    assert factorial(1.0, [2.0], [4.0, 5.0]).gaussian().means.tolist() == [1, 5, 6, 3, 7, 8]
+
+
+def test_features_of_polynomials_are_orthonormal():
+    x = polynomial(10_001, 4, 3).arms
+    assert x.T @ x / len(x) == pytest.approx(np.eye(5), abs=2e-3)
+
+
+def test_hypercubes_have_all_signs():
+    x = hypercube(3, 1).arms
+    assert x.shape == (8, 4)
+    assert len(np.unique(x, axis=0)) == 8
+    assert (x[:, 0] == 1).all()
+    assert (np.abs(x) == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -63,6 +91,15 @@ def test_tied_instances_are_tied():
         lambda: soare(1),
         lambda: canonical(2.5),
         lambda: sphere(1, 3),
+        lambda: factorial("x"),
+        lambda: factorial(0.04, 0.01),
+        lambda: factorial(0.04, []),
+        lambda: factorial(0.04, [0.01, np.inf]),
+        lambda: factorial(0.04, "12"),
+        lambda: factorial(0.04, *[[0.01]] * 20),
+        lambda: polynomial(3, 3),
+        lambda: polynomial(9, 0),
+        lambda: hypercube(17),
     ],
 )
 def test_impossible_worlds(make):

@@ -24,9 +24,10 @@ def test_instances_are_made():
 
 
 def test_values():
-    call = parse('f(1, 2.5, true, "a, b", word, g(x=-1e3))')
+    call = parse('f(1, 2.5, true, "a, b", word, g(x=-1e3), [1, [2]])')
     assert call.positional[:5] == [1, 2.5, True, "a, b", "word"]
     assert call.positional[5].settings == {"x": -1000.0}
+    assert call.positional[6] == [1, [2]]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,8 @@ def test_values():
         ("lingape(bound=self_normalized(comparisons=K^2))", "in quotes: 'K\\^2'"),
         ("lingape(m=1+1)", r"1\+1 is not a number"),
         ("lingape(m=1j)", "1j is not a number"),
+        ("lingape(m=[1, 2])", "Only settings of instances are lists"),
+        ("lingape(m=[a.b])", "is not a number"),
         ("a.b()", "is not a number"),
     ],
 )

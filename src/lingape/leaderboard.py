@@ -1,7 +1,8 @@
 """A standing comparison: every explorer on a fixed set of instances.
 
 New explorers are picked up from the registries. Fixed confidence: samples until settled as a
-multiple of the lower bound, errors, and time per round. Fixed budget: errors at equal budget.
+multiple of the lower bound, errors, and time per round. Fixed budget: errors at equal budget. Race
+and LinGapE also meet at a smaller δ and on rewards of 0 and 1.
 """
 
 import csv
@@ -20,13 +21,14 @@ from .printable import markdown_list, markdown_table
 from .provenance import stamp
 from .rates import clopper_pearson
 from .runs import run
-from .study import Cell, Pace, Study
+from .study import Cell, Duel, Pace, Results, Study, mean_ratio, tail_ratio
 from .study.results import SUMMARY_HEADS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHAMPION = "lingape"
+CHALLENGER = "race"
 # Beside every registered explorer with its default settings.
 VARIANTS = (
     "lingape(pull=tracking)",
@@ -37,7 +39,8 @@ VARIANTS = (
     "lazy_track_and_stop(bound=jedra_proutiere)",
     "xy_static(bound=mixture)",
 )
-# The paper's settings, random and sparse arms, items that cannot be pulled, near ties and ties.
+# The paper's settings, near ties, random and sparse arms, many and few for the dimension, items
+# that cannot be pulled, and designed experiments.
 HARD = (
     "soare(5, 0.1)",
     "soare(10, 0.1)",
@@ -48,7 +51,13 @@ HARD = (
     "sphere(30, 5, 4)",
     "sparse(60, 20, 2, 0)",
     "items(5, 30, 0)",
+    "sphere(200, 5, 1)",
+    "polynomial(21, 4, 0)",
+    "hypercube(5, 3)",
+    "factorial(0, [0.2, 0.4], [0.2, 0.4], [0.2, 0.5])",
 )
+# Rewards of 0 and 1: rates from 4 % to 10.5 %, and around 3 %. The best leads by 1 %.
+CONVERSIONS = ("factorial", "factorial(0.02, [0.01], [0.01])")
 TIED = ("soare_tied(5, 0.1)", "soare_tied(2, 0.02)")
 QUICK = ("soare(5, 0.1)", "canonical(5, 0.5)")
 BUDGETS = (
@@ -57,6 +66,9 @@ BUDGETS = (
     ("canonical(16, 0.5)", 300),
     ("outsider", 200),
 )
+WORLDS = {"gaussian": "Gaussian noise", "signed": "data, ±1", "zero_one": "0 or 1"}  # in words
+DELTA = 0.05  # of all comparisons but those of Race and LinGapE
+SEEDS_ON_DATA = 10
 COLUMNS = ("explorer", "instance", "runs", "unfinished", "mean", "standard_error", "errors")
 # Yardsticks that are told θ, and rules without a proof, do not compete.
 NOT_COMPETING = ("xy_oracle", "lingape(bound=stylised)")
@@ -69,6 +81,7 @@ class BoardOptions:
     seeds: runs of each pair.
     max_pulls: the limit of a run; on tied arms a tenth of it.
     quick: few instances and runs, as a quick check.
+    deltas: at which Race and LinGapE are compared.
     data: instances made from real data, if any.
     """
 
@@ -77,7 +90,18 @@ class BoardOptions:
     jobs: int = -1
     quick: bool = False
     data: tuple[Instance, ...] = ()
+    deltas: tuple[float, ...] = (DELTA, 0.001)
     tell: Callable[[str], None] = lambda text: None
+
+    @property
+    def duel_seeds(self) -> int:
+        """Runs of Race and LinGapE: it takes many to see how long unlucky ones are."""
+        return self.seeds if self.quick else 5 * self.seeds
+
+    @property
+    def duel_limit(self) -> int:
+        """The limit of these: LinGapE takes long where rewards are 0 or 1 and δ is small."""
+        return self.max_pulls if self.quick else 10 * self.max_pulls
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +114,7 @@ class Board:
     budget: list[tuple[int, Cell]]  # with the budget
     speeds: dict[str, float]  # rounds per second
     refused: list[str] = field(default_factory=list)
+    duels: list[Duel] = field(default_factory=list)
 
     def lost(self) -> list[str]:
         """Return where an explorer with a proof needs clearly fewer samples, in words."""
@@ -130,10 +155,11 @@ class Board:
         blocks = [
             "# Leaderboard",
             f"Every explorer on the same instances with the same noise: {o.seeds} runs each, "
-            f"δ = 0.05, ε = 0, limit {o.max_pulls:,} pulls. An explorer has its default settings, "
-            "and the stopping bound `Mixture` where it has none of its own, so that these "
-            "compete only on what they pull; variants are named. `xy_oracle` is told θ and "
+            f"δ = {DELTA:g}, ε = 0, limit {o.max_pulls:,} pulls. An explorer has its default "
+            "settings, and the stopping bound `Mixture` where it has none of its own, so that "
+            "these compete only on what they pull; variants are named. `xy_oracle` is told θ and "
             "`stylised` has no proof: they do not compete.",
+            *self._duel_blocks(),
             "![Samples until settled](leaderboard.png)",
             "## Fixed confidence",
         ]
@@ -154,6 +180,65 @@ class Board:
             f"(`{command}`, {stamp()}; the same as CSV in [leaderboard.csv](leaderboard.csv))",
         ]
         return "\n\n".join(blocks) + "\n"
+
+    def _duel_blocks(self) -> list[str]:
+        """Return the section on Race and LinGapE."""
+        if not self.duels:
+            return []
+        blocks = [
+            "## Race against LinGapE",
+            f"The mean pulls of `{CHALLENGER}` divided by those of `{CHAMPION}` (with `Mixture`), "
+            "with 95 % intervals: the geometric mean over instances. The intervals are about "
+            "chance in these runs, not about other instances. How long unlucky runs are: the "
+            "99 % quantile of pulls as a multiple of the median of that instance.",
+            self._headline(),
+            f"Instance by instance, {self.options.duel_seeds} runs of each ({SEEDS_ON_DATA} on "
+            f"data), limit {self.options.duel_limit:,} pulls; ~ where it ended some, so that the "
+            "ratio means little. Where rewards are 0 or 1, LinGapE knows only that R = 1/2, and "
+            "Race learns the variance; the lower bound is for Gaussian noise and left out there. "
+            "To save time, only these two are compared on rewards of 0 or 1, and at other δ than "
+            f"{DELTA:g}.",
+        ]
+        for delta in self._deltas():
+            blocks += [f"### δ = {delta:g}", self._duel_table(delta)]
+        return blocks
+
+    def _deltas(self) -> list[float]:
+        return list(dict.fromkeys(duel.delta for duel in self.duels))
+
+    def _groups(self) -> list[tuple[float, str, list[Duel]]]:
+        """Return the duels by δ and by what rewards are like."""
+        found = []
+        for delta in self._deltas():
+            for world in WORLDS:
+                duels = [d for d in self.duels if (d.delta, d.world) == (delta, world)]
+                found += [(delta, world, duels)] if duels else []
+        return found
+
+    def _headline(self) -> str:
+        head = ["δ", "rewards", "instances", f"{CHALLENGER} / {CHAMPION} (95 %)"]
+        rows = [[*head, f"99 % / median: {CHALLENGER}", CHAMPION]]
+        for delta, world, duels in self._groups():
+            cut = "~ " if any(duel.cut for duel in duels) else ""
+            row = [f"{delta:g}", WORLDS[world], str(len(duels)), f"{cut}{mean_ratio(duels)}"]
+            rows.append([*row, *(f"{tail:.2f}" for tail in _tails(duels))])
+        return markdown_table(rows, "rlrlrr")
+
+    def _duel_table(self, delta: float) -> str:
+        heads = [f"{CHALLENGER} / {CHAMPION} (95 %)"]
+        for name in (CHALLENGER, CHAMPION):
+            heads += [f"{name}: pulls", "× lower bound", "99 % / median", "wrong"]
+        rows = [["instance", "rewards", *heads]]
+        for duel in self.duels:
+            if duel.delta == delta:
+                told = f"{'~ ' if duel.cut else ''}{mean_ratio([duel])}"
+                row = [duel.champion.instance, WORLDS[duel.world], told]
+                sides = zip((duel.challenger, duel.champion), _tails([duel]), strict=True)
+                for cell, tail in sides:
+                    mean, error, ratio, _ = cell.as_cells()
+                    row += [f"{mean} ± {error}", ratio, f"{tail:.2f}", str(cell.errors)]
+                rows.append(row)
+        return markdown_table(rows, "lllr")
 
     def _table(self, instance: str) -> str:
         cells = [cell for cell in self.confident if cell.instance == instance]
@@ -210,9 +295,14 @@ class Board:
         page.write_text(self.markdown(command), encoding="utf-8")
         with table.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            for cell in (*self.confident, *self.tied, *(cell for _, cell in self.budget)):
-                writer.writerow([getattr(cell, name) for name in COLUMNS])
+            writer.writerow(("delta", *COLUMNS))
+            cells: list[tuple[float | None, Cell]] = [
+                *((DELTA, cell) for cell in (*self.confident, *self.tied)),
+                *((d.delta, cell) for d in self.duels for cell in (d.challenger, d.champion)),
+                *((None, cell) for _, cell in self.budget),
+            ]
+            for delta, cell in cells:
+                writer.writerow([delta, *(getattr(cell, name) for name in COLUMNS)])
         return [page, table, *plots.save(self.draw(), folder / "leaderboard")]
 
     def to_dict(self) -> dict[str, Any]:
@@ -221,6 +311,22 @@ class Board:
             "confidence": [vars(cell) for cell in self.confident],
             "tied": [vars(cell) for cell in self.tied],
             "budget": [vars(cell) | {"budget": budget} for budget, cell in self.budget],
+            "duels": {
+                "overall": [
+                    {"delta": delta, "world": world, "instances": len(duels)} | _told(duels)
+                    for delta, world, duels in self._groups()
+                ],
+                "instances": [
+                    {
+                        "delta": duel.delta,
+                        "world": duel.world,
+                        "instance": duel.champion.instance,
+                        "cells": [vars(duel.challenger), vars(duel.champion)],
+                    }
+                    | _told([duel])
+                    for duel in self.duels
+                ],
+            },
             "lost": self.lost(),
             "everywhere_better": self.everywhere_better(),
             "rounds_a_second": self.speeds,
@@ -228,11 +334,32 @@ class Board:
         }
 
 
+def _tails(duels: list[Duel]) -> tuple[float, float]:
+    """Return how long unlucky runs are, of the challenger and of the champion."""
+    return (
+        tail_ratio([duel.challenger_pulls for duel in duels]),
+        tail_ratio([duel.champion_pulls for duel in duels]),
+    )
+
+
+def _told(duels: list[Duel]) -> dict[str, Any]:
+    """Return the ratios of duels as JSON-able data."""
+    challenger, champion = _tails(duels)
+    return {
+        "ratio": mean_ratio(duels)._asdict(),
+        "cut": any(duel.cut for duel in duels),
+        "tails": {CHALLENGER: challenger, CHAMPION: champion},
+    }
+
+
 def compare_all(options: BoardOptions) -> Board:
     """Run the comparison."""
     entries, limit = [*EXPLORERS, *VARIANTS], options.max_pulls
+    duels = _duels(options)
     confident, refused = _judged(entries, QUICK if options.quick else HARD, options, limit=limit)
-    more = _judged(entries, options.data, options, limit=limit, world="signed", seeds=10)
+    more = _judged(
+        entries, options.data, options, limit=limit, world="signed", seeds=SEEDS_ON_DATA
+    )
     told_nothing = [name for name in entries if "oracle" not in name]
     ties = TIED[:1] if options.quick else TIED
     tied, _ = _judged(told_nothing, ties, options, limit=limit // 10)
@@ -242,7 +369,44 @@ def compare_all(options: BoardOptions) -> Board:
         cells, _ = _judged(names, [instance], options, limit=pulls, seeds=10 * options.seeds)
         budget += [(pulls, cell) for cell in cells]
     speeds = _speeds(entries, options)
-    return Board(options, confident + more[0], tied, budget, speeds, refused + more[1])
+    return Board(options, confident + more[0], tied, budget, speeds, refused + more[1], duels)
+
+
+def _duels(options: BoardOptions) -> list[Duel]:
+    """Have Race and LinGapE meet at each δ, on each kind of rewards."""
+    found = []
+    for delta in options.deltas:
+        for world, instances in _duel_instances(options).items():
+            for item in instances:
+                study = Study(
+                    [CHALLENGER, CHAMPION],
+                    [item],
+                    seeds=SEEDS_ON_DATA if world == "signed" else options.duel_seeds,
+                    max_pulls=options.duel_limit,
+                    world=world,
+                    problem={"delta": delta},
+                )
+                found.append(Duel.of(_run(study, options)))
+    return found
+
+
+def _duel_instances(options: BoardOptions) -> dict[str, Iterable[Instance | str]]:
+    """Return where Race and LinGapE meet, by world."""
+    return {
+        "gaussian": QUICK if options.quick else HARD,
+        "zero_one": CONVERSIONS[1:] if options.quick else CONVERSIONS,
+        "signed": options.data,
+    }
+
+
+def _run(study: Study, options: BoardOptions) -> Results:
+    """Run a study of one instance, saying how far it has come."""
+    (name,) = study.instances
+
+    def progress(pace: Pace) -> None:
+        options.tell(f"{name}: {pace}")
+
+    return study.run(jobs=options.jobs, progress=progress)
 
 
 def _speeds(entries: Iterable[str], options: BoardOptions) -> dict[str, float]:
@@ -281,9 +445,5 @@ def _judged(
             except LingapeError as error:
                 refused.append(f"{name} on {instance.name}: {error}")
         study = Study(able, [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world)
-
-        def progress(pace: Pace, name: str = instance.name) -> None:
-            options.tell(f"{name}: {pace}")
-
-        found += study.run(jobs=options.jobs, progress=progress).summary()
+        found += _run(study, options).summary()
     return found, refused

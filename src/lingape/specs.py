@@ -1,8 +1,8 @@
 """Explorers and instances as text: `lingape(bound=self_normalized(comparisons='K^2'), m=2)`.
 
 The text is a name from a registry, with settings in parentheses if needed, in Python's syntax. A
-setting is a number, true or false, a name, a text in quotes, or for `bound` and `pull` a name with
-settings again.
+setting is a number, true or false, a name, a text in quotes, for instances also a list, or for
+`bound` and `pull` a name with settings again.
 """
 
 import ast
@@ -119,6 +119,8 @@ def _value(node: ast.expr, text: str) -> Any:
             return value
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
+        case ast.List(elts=elements):
+            return [_value(element, text) for element in elements]
         case ast.Name(id=name):
             return {"true": True, "false": False}.get(name, name)
         case ast.Call(func=ast.Name(id=name), args=positional, keywords=keywords):
@@ -154,6 +156,8 @@ def _part(value: Any, registry: Mapping[str, Any] | None) -> Any:
             raise InvalidArgument(
                 f"Only bound and pull have settings of their own; got {value.name}(...)."
             )
+        if isinstance(value, list):
+            raise InvalidArgument(f"Only settings of instances are lists; got {value!r}.")
         return value
     call = value if isinstance(value, Call) else Call(str(value), [], {})
     kind = _known(call.name, registry, "part")

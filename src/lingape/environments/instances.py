@@ -4,8 +4,9 @@ Each is a function that returns an Instance; to add one, add its line to INSTANC
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from .gaussian import Gaussian
 from .signed import Signed
 
 MOST = 1_000_000  # arms or dimensions; more would not fit into memory
+MOST_FACTORS = 16  # 2^16 arms
+MOST_DEGREE = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,63 @@ def items(d: int = 5, count: int = 30, seed: int = 0) -> Instance:
     )
 
 
+def factorial(base: float = 0.04, *effects: Sequence[float]) -> Instance:
+    """All combinations of the levels of several factors, whose effects add up.
+
+    An arm is a constant and an indicator for each level but the first of each factor.
+
+    base: the mean where every factor is at its first level.
+    effects: a list for each factor: how much each further level adds. Without any, those of
+        an experiment with three factors of three levels, whose means run from 4 % to 10.5 %
+        and whose best arm leads by 1 %.
+
+    >>> factorial(0.02, [0.01], [0.01]).gaussian().means
+    array([0.02, 0.03, 0.03, 0.04])
+    """
+    base = _finite("base", base)
+    factors = effects or ((0.01, 0.02), (0.01, 0.02), (0.01, 0.025))
+    added = [_effects(levels) for levels in factors]
+    count = math.prod(1 + len(levels) for levels in added)
+    checked_whole("The number of arms", count, least=2, most=MOST, error=InvalidEnvironment)
+    # A level's row of indicators: none for the first.
+    coded = [np.vstack([np.zeros(len(levels)), np.eye(len(levels))]) for levels in added]
+    arms = np.array([np.concatenate([[1.0], *rows]) for rows in product(*coded)])
+    told = ", ".join(f"[{', '.join(f'{effect:g}' for effect in levels)}]" for levels in added)
+    return Instance(f"factorial({base:g}, {told})", arms, np.concatenate([[base], *added]))
+
+
+def _effects(levels: Sequence[float]) -> FloatArray:
+    if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str):
+        raise InvalidEnvironment(
+            f"The effects of a factor must be a list such as [0.01, 0.02]; got {levels!r}."
+        )
+    if not len(levels):
+        raise InvalidEnvironment("A factor must have an effect, of its second level; got none.")
+    return np.array([_finite("An effect", effect) for effect in levels])
+
+
+def polynomial(points: int = 9, degree: int = 3, seed: int = 0) -> Instance:
+    """Evenly spaced points from -1 to 1, and a random polynomial that pays at them.
+
+    Features are Legendre polynomials of mean square 1, and θ is drawn uniformly from the unit
+    sphere. Near the top neighbours are nearly as good.
+    """
+    checked_whole("degree", degree, least=1, most=MOST_DEGREE, error=InvalidEnvironment)
+    _check(points=(points, degree + 1), seed=(seed, 0))
+    x = np.polynomial.legendre.legvander(np.linspace(-1.0, 1.0, points), degree)
+    arms = x * np.sqrt(2.0 * np.arange(degree + 1) + 1.0)
+    theta = _on_sphere(1, degree + 1, seed)[0]
+    return Instance(f"polynomial({points}, {degree}, {seed})", arms, theta)
+
+
+def hypercube(d: int = 5, seed: int = 0) -> Instance:
+    """A constant and all 2^d choices of d signs, with θ drawn uniformly from the unit sphere."""
+    checked_whole("d", d, least=1, most=MOST_FACTORS, error=InvalidEnvironment)
+    _check(seed=(seed, 0))
+    arms = np.array([(1.0, *signs) for signs in product((-1.0, 1.0), repeat=d)])
+    return Instance(f"hypercube({d}, {seed})", arms, _on_sphere(1, d + 1, seed)[0])
+
+
 INSTANCES: dict[str, Callable[..., Instance]] = {
     "soare": soare,
     "soare_tied": soare_tied,
@@ -144,6 +204,9 @@ INSTANCES: dict[str, Callable[..., Instance]] = {
     "sphere": sphere,
     "sparse": sparse,
     "items": items,
+    "factorial": factorial,
+    "polynomial": polynomial,
+    "hypercube": hypercube,
     "outsider": outsider,
     "shared_doubt": shared_doubt,
 }
