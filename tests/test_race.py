@@ -149,7 +149,7 @@ def test_mean_of_evidence_on_an_unknown_scale_is_at_most_1(scale):
 
     explorer, block, fit, y = small_block("normal", (0.0, 0.0, 0.0))
     block.guess.variances[:] = 0.2
-    z = fit.solve(y)
+    z = y @ fit.solver
     information = 1.0 / float(z[0] @ y[0])
     freedom = 6 - fit.rank
     assert freedom == 4
@@ -219,7 +219,7 @@ def test_kernels_weigh_as_parts_do(name):
     )
     for shift in (0.0, 0.1):
         expected = explorer._log_values(block, fit, y, block.gaps, block.errors, shift)
-        z = fit.solve(y)
+        z = y @ fit.solver
         information = 1.0 / (z * y).sum(axis=1)
         weights = (z @ x[block.arms].T) * information[:, None] / block.guess.variances
         variance = block.quotas @ block.guess.variances / block.quotas.sum()

@@ -266,7 +266,7 @@ class Race(Conversation):
         if len(rivals):
             fit = Fit.of(block, self.estimate.features[block.arms])
             y = self._directions(block.leader, block.runner_up, rivals)
-            shown = fit.solves(fit.solve(y), y)
+            shown = fit.solves(y)
             places, rivals = places[shown], rivals[shown]
             gaps, errors, y = block.gaps[places], block.errors[places], y[shown]
             self.log_evidence[rivals] += self._log_values(block, fit, y, gaps, errors, 0.0)
@@ -290,7 +290,7 @@ class Race(Conversation):
     ) -> FloatArray:
         """Return log-evidence of a block for gaps, above -shift, in directions `y`."""
         x, told = self.estimate.features[block.arms], block.told
-        z = fit.solve(y)
+        z = y @ fit.solver
         information = 1.0 / np.einsum("jd,jd->j", z, y)
         weights = (z @ x.T) * information[:, None] / block.guess.variances
         variance = float(block.quotas @ block.guess.variances) / float(block.quotas.sum())

@@ -124,24 +124,22 @@ class Fit(NamedTuple):
     x: FloatArray  # (A, d)
     v: FloatArray
     inverse: FloatArray  # of V with a slight ridge
+    solver: FloatArray  # P, for which z = yP has Vz = y if there is such a z
 
     @classmethod
     def of(cls, block: Block, x: FloatArray) -> Self:
         """Return the fit of a block, given the features of its arms."""
         v = (x.T * (block.quotas / block.guess.variances)) @ x
         ridge = RIDGE * np.trace(v) / len(v)
-        return cls(x, v, np.linalg.inv(v + ridge * np.eye(len(v))))
-
-    def solve(self, y: FloatArray) -> FloatArray:
-        """Return z with Vz = y for each row y; refinement converges to one if there is one."""
-        z = y @ self.inverse
+        inverse = np.linalg.inv(v + ridge * np.eye(len(v)))
+        solver = inverse
         for _ in range(REFINEMENTS):
-            z = z + (y - z @ self.v) @ self.inverse
-        return z
+            solver = solver + (np.eye(len(v)) - solver @ v) @ inverse
+        return cls(x, v, inverse, solver)
 
-    def solves(self, z: FloatArray, y: FloatArray) -> BoolArray:
-        """Return for which rows Vz = y."""
-        errors = np.abs(y - z @ self.v).max(axis=1, initial=0.0)
+    def solves(self, y: FloatArray) -> BoolArray:
+        """Return for which rows y there is a z with Vz = y."""
+        errors = np.abs(y - y @ self.solver @ self.v).max(axis=1, initial=0.0)
         return np.asarray(errors <= SOLVED * np.abs(y).max(axis=1, initial=0.0))
 
     @property
@@ -153,7 +151,7 @@ class Fit(NamedTuple):
         """Return the sum of squares that the fit leaves, standardised."""
         (_, sums, squares), variances, n = block.told, block.guess.variances, block.quotas
         averages = sums / n
-        fitted = self.x @ self.solve((self.x.T @ (sums / variances))[None, :])[0]
+        fitted = self.x @ ((self.x.T @ (sums / variances)) @ self.solver)
         within = np.maximum(squares - n * averages**2, 0.0)
         return float(((within + n * np.square(averages - fitted)) / variances).sum())
 
@@ -171,11 +169,11 @@ def next_slot(blocks: Sequence[Block], pending: IntArray) -> int | None:
 
     pending: how many pulls of each arm are under way; they fill the oldest slots.
     """
-    pending = pending.copy()
     for block in blocks:
-        done = block.told.counts + pending[block.arms]
-        if (done < block.quotas).any():
-            turns = np.where(done < block.quotas, done / block.quotas, np.inf)
-            return int(block.arms[turns.argmin()])
+        turns = (block.told.counts + pending[block.arms]) / block.quotas
+        place = int(turns.argmin())  # the arm that is most behind
+        if turns[place] < 1.0:
+            return int(block.arms[place])
+        pending = pending.copy()
         pending[block.arms] -= block.quotas - block.told.counts
     return None
