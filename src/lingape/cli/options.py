@@ -41,7 +41,7 @@ def pull_limit(default: int) -> Callable[[Any], Any]:
 
 explorer = click.option(
     "--explorer",
-    default="lingape",
+    default="race",
     show_default=True,
     help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
 )

@@ -14,7 +14,7 @@ has led; half of δ pays for that.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -112,7 +112,10 @@ class Race(Conversation):
         pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
         self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
         self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
-        self.shares, self._planned = self.spread, (0, -1, 0)  # at so many pulls, for whom, of how many
+        self.shares, self._planned = (
+            self.spread,
+            (0, -1, 0),
+        )  # at so many pulls, for whom, of how many
         quotas = _whole(self.spread, FIRST * x.shape[1])
         quotas[list(problem.spanning)] = np.maximum(quotas[list(problem.spanning)], 1)
         arms: IntArray = np.zeros(0, dtype=np.int64)
@@ -140,8 +143,8 @@ class Race(Conversation):
 
         1 for arms that cannot be the answer. Duplicates share one.
         """
-        values = np.minimum(1.0, np.exp(-self.peaks))
-        return values[_leads_to(self.problem)]
+        first = _leads_to(self.problem)
+        return np.where(first < 0, 1.0, np.exp(-self.peaks)[first])
 
     @property
     def contest(self) -> Contest | None:
@@ -345,6 +348,11 @@ class Race(Conversation):
         rivals = np.flatnonzero(self.in_play)
         rivals = rivals[rivals != leader]
         return max(float(upper[rivals].max()), math.nextafter(self.problem.epsilon, math.inf))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:
+        """Return the explorer that `state` was taken from, to the last bit."""
+        return super().from_state(state, **{"bound": None} | parts)
 
     def _kept(self) -> dict[str, Any]:
         return {
