@@ -150,21 +150,18 @@ def _drawn(
 ) -> list[Instance]:
     """Return instances with the θ that are drawn, less those that are None or cannot be."""
     found: list[Instance] = []
-    level = None if rate is None else _between("rate", rate)
-    up = None if rate is None else _direction_up(problem)
+    moved = None if rate is None else _mover(problem, rate)
     for _ in range(TRIES * draws):
         theta = draw()
-        if theta is not None and level is not None:
-            theta = theta + (level - float((problem.arms @ theta).mean())) * up
-            means = problem.arms @ theta
-            theta = theta if means.min() >= 0 and means.max() <= 1 else None
+        if theta is not None and moved is not None:
+            theta = moved(theta)
         if theta is not None:
             found.append(Instance(f"draw {len(found)}", np.array(problem.arms), theta))
         if len(found) == draws:
             return found
-    if level is not None:
+    if rate is not None:
         raise InvalidArgument(
-            f"With {wanted} and a rate of {level:g}, hardly any θ has the averages of all arms "
+            f"With {wanted} and a rate of {rate:g}, hardly any θ has the averages of all arms "
             "between 0 and 1. Assume smaller differences, or a rate further from 0 and 1."
         )
     raise InvalidArgument(
@@ -173,16 +170,22 @@ def _drawn(
     )
 
 
-def _direction_up(problem: Problem) -> FloatArray:
-    """Return the change of θ that raises the means of all arms by 1."""
-    ones = np.ones(len(problem))
+def _mover(problem: Problem, rate: float) -> Callable[[FloatArray], FloatArray | None]:
+    """Return what moves θ so that arms pay `rate` on average; None if some mean cannot be."""
+    level, ones = _between("rate", rate), np.ones(len(problem))
     up = np.asarray(np.linalg.lstsq(problem.arms, ones, rcond=None)[0], dtype=np.float64)
     if not np.allclose(problem.arms @ up, ones):
         raise InvalidArgument(
             "A rate needs features that can raise the averages of all arms alike. Add a feature "
             "that is 1 for every arm."
         )
-    return up
+
+    def moved(theta: FloatArray) -> FloatArray | None:
+        theta = theta + (level - float((problem.arms @ theta).mean())) * up
+        means = problem.arms @ theta
+        return theta if means.min() >= 0 and means.max() <= 1 else None
+
+    return moved
 
 
 def _between(name: str, value: float) -> float:
