@@ -124,6 +124,19 @@ def test_a_race_with_late_lost_and_unasked_rewards_is_replayed_to_the_last_bit(
         verify(entries[: found.event - 1])
 
 
+def test_a_race_goes_on_without_rewards_that_never_come(url):
+    with Experiment.open(url, "ads", create=PROBLEM) as experiment:
+        reward, settled = Rewards(), False
+        lost = experiment.ask(3, ttl=None)
+        for _ in range(2_000):
+            (ticket,) = experiment.ask()
+            if ticket.arm not in [one.arm for one in lost] and len(lost) < 6:
+                lost += experiment.ask(ttl=None)
+            if settled := experiment.tell(ticket, reward(ticket.arm)).settled:
+                break
+        assert settled
+
+
 def test_rewards_wait_for_their_turn(url):
     name = "xy_static(design=greedy)"
     with Experiment.open(url, "ads", create=PROBLEM, explorer=name) as experiment:
