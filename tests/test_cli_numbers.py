@@ -11,7 +11,7 @@ ODD = ["nan", "inf", "-inf", "1e300", "1e-300", "-1", "0", "1e400", "1e99", "1e-
 ODD += ["1" + 29 * "0", "1.5", "x", ""]
 COMMANDS = {
     "plan": (
-        "arms.csv --gap 1 --noise-scale 1 --draws 1 --jobs 1 -e race -e lingape -e xy_static "
+        "arms.csv --gap 1 --noise-scale 1 --draws 1 --jobs 1 -e lingape -e xy_static "
         "--max-pulls 200",
         "gap noise-scale epsilon delta draws seed max-pulls jobs",
     ),

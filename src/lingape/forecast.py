@@ -81,7 +81,7 @@ def from_prior(
         theta: FloatArray = size * rng.standard_normal((problem.arms.shape[1],))
         return theta
 
-    return _drawn(problem, draw, draws, rate, f"a prior scale of {size:g}")
+    return _drawn(problem, draw, draws, rate, f"prior_scale={size:g}")
 
 
 def from_gap(
@@ -106,7 +106,7 @@ def from_gap(
         least = float(means[best] - means[problem.twins != problem.twins[best]].max())
         return theta * (size / least) if least > 1e-12 * float(np.abs(means).max()) else None
 
-    return _drawn(problem, draw, draws, rate, f"a gap of {size:g}")
+    return _drawn(problem, draw, draws, rate, f"gap={size:g}")
 
 
 def forecast(
@@ -161,7 +161,7 @@ def _drawn(
             return found
     if rate is not None:
         raise InvalidArgument(
-            f"With {wanted} and a rate of {rate:g}, hardly any θ has the averages of all arms "
+            f"With {wanted} and rate={rate:g}, hardly any θ has the averages of all arms "
             "between 0 and 1. Assume smaller differences, or a rate further from 0 and 1."
         )
     raise InvalidArgument(
