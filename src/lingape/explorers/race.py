@@ -112,10 +112,7 @@ class Race(Conversation):
         pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
         self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
         self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
-        self.shares, self._planned = (
-            self.spread,
-            (0, -1, 0),
-        )  # at so many pulls, for whom, of how many
+        self.shares, self._planned = self.spread, (0, -1, 0)  # at so many pulls, for whom, of how many
         quotas = _whole(self.spread, FIRST * x.shape[1])
         quotas[list(problem.spanning)] = np.maximum(quotas[list(problem.spanning)], 1)
         arms: IntArray = np.zeros(0, dtype=np.int64)
