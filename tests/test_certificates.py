@@ -1,5 +1,6 @@
 """A certificate claims what is proven, and no more."""
 
+import json
 import math
 import re
 
@@ -15,6 +16,7 @@ from lingape import (
     LinGIFA,
     Mixture,
     Problem,
+    Race,
     SequentialHalving,
     UGapE,
     Uniform,
@@ -27,6 +29,7 @@ from lingape import (
 )
 from lingape.certificate import Certificate, share, upward
 from lingape.environments import Gaussian
+from lingape.errors import InvalidState
 from lingape.ties import RIVAL
 
 
@@ -176,6 +179,66 @@ class TestNumbers:
         margins = [contests.margins(explorer.estimate, leader)[0][2:].max() for leader in (0, 1)]
         assert margins[1] > margins[0]
         assert contest.margin == max(margins)
+
+
+def raced(problem, theta, pulls=10**6, seed=0):
+    """Return a race after so many pulls, or at its end."""
+    explorer, rng = Race(problem), np.random.default_rng(seed)
+    while not explorer.done and explorer.counts.sum() < pulls:
+        arm = explorer.ask()
+        explorer.tell(arm, float(problem.arms[arm] @ theta + 0.1 * rng.normal()))
+    return explorer
+
+
+class TestEvidence:
+    ARMS = ((1.0, 0.0), (0.0, 1.0), (0.9, 0.1), (1.0, 0.0), (0.5, 0.5))
+    THETA = (0.5, 0.2)
+
+    def test_twins_share_a_p_value_and_arms_that_are_no_answer_have_none(self):
+        problem = Problem(self.ARMS, answers=[0, 1, 2, 3], noise="normal")
+        p_values = raced(problem, self.THETA).certificate().p_values
+        assert p_values[0] == p_values[3] > 0.05
+        assert max(p_values[1:3]) <= 0.05 and p_values[4] == 1.0
+
+    def test_words_while_the_question_is_open(self):
+        for noise in ("normal", 0.1):
+            explorer = Race(Problem(np.eye(4), noise=noise))
+            assert str(explorer.certificate()) == "Nothing is proven yet, after 0 pulls."
+            pulls = 0
+            while not explorer.certificate().ruled_out:
+                pulls += 1
+                explorer = raced(explorer.problem, (0.5, 0.45, 0.3, 0.1), pulls)
+            certificate = explorer.certificate()
+            count = sum(p <= 0.05 for p in certificate.p_values)
+            assert 0 < count == certificate.ruled_out < 3
+            first, second, *_ = str(certificate).split("\n")
+            verb = "is" if count == 1 else "are"
+            sentence = (
+                f"{count} of 4 arms {verb} ruled out as best, with probability at least 95 %."
+            )
+            assert first.startswith("Not settled after") and first.endswith(sentence)
+            assert second.startswith("By the bound BlockEvidence()")
+
+    def test_a_verdict_keeps_its_p_values(self):
+        explorer = raced(Problem(self.ARMS, noise="normal"), self.THETA)
+        before = explorer.certificate()
+        explorer.tell(1, 9.0)
+        saved = json.dumps(explorer.state())
+        assert Race.from_state(json.loads(saved)).certificate() == before
+        # Another machine may round otherwise, and what it wrote stays as it is.
+        state = json.loads(saved)
+        p_values = state["verdict"]["p_values"]
+        p_values[1] = float(np.nextafter(p_values[1], 0))
+        assert Race.from_state(state).certificate().p_values == tuple(p_values)
+        for wrong in (None, [], p_values[:-1], [*p_values[:-1], 1.5], [*p_values[:-1], "0"], 1.0):
+            state["verdict"]["p_values"] = wrong
+            with pytest.raises(InvalidState, match="verdict"):
+                Race.from_state(state)
+
+    def test_other_explorers_have_none(self):
+        certificate = LinGapE(canonical(2, 1.0).problem()).certificate()
+        assert certificate.p_values is certificate.ruled_out is None
+        assert certificate.to_dict()["p_values"] is None
 
 
 def test_a_certificate_says_everything_as_data():

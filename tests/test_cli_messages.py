@@ -54,7 +54,7 @@ def test_names_of_files_and_what_is_quoted_stay_as_they_are(text):
 def test_a_table_is_called_as_it_was_given(here, name):
     Path(name).parent.mkdir(exist_ok=True)
     Path(name).write_text("1,0\n0\n")
-    told = refused("plan", name, "--gap", 1)
+    told = refused("plan", name, "--gap", 1, "--noise-scale", 1)
     assert name in told and f"--{name[:5]}" not in told.replace("_", "-")
 
 
@@ -111,7 +111,7 @@ def test_theta_is_blamed_for_its_length(here):
 
 def test_files_of_another_kind(here):
     Path("latin.csv").write_bytes("name,x,y\ncafé,1,0\nthé,0,1\n".encode("latin-1"))
-    told = refused("plan", "latin.csv", "--gap", 1)
+    told = refused("plan", "latin.csv", "--gap", 1, "--noise-scale", 1)
     assert "it is not UTF-8. Save it as UTF-8" in told and "codec" not in told
     Path("no.log").write_text("hello\nthere\n")
     told = refused("live", "import", "no.log", "sqlite:///run.db")

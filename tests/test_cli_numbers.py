@@ -11,7 +11,8 @@ ODD = ["nan", "inf", "-inf", "1e300", "1e-300", "-1", "0", "1e400", "1e99", "1e-
 ODD += ["1" + 29 * "0", "1.5", "x", ""]
 COMMANDS = {
     "plan": (
-        "arms.csv --gap 1 --draws 1 --jobs 1 -e lingape -e xy_static --max-pulls 200",
+        "arms.csv --gap 1 --noise-scale 1 --draws 1 --jobs 1 -e lingape -e xy_static "
+        "--max-pulls 200",
         "gap noise-scale epsilon delta draws seed max-pulls jobs",
     ),
     "compare": (
@@ -24,8 +25,16 @@ COMMANDS = {
         "noise-scale epsilon delta max-pulls timeout retries retry-wait",
     ),
     "plan by prior": (
-        "arms.csv --draws 1 --jobs 1 -e lingape -e xy_static --max-pulls 200",
+        "arms.csv --noise-scale 1 --draws 1 --jobs 1 -e lingape -e xy_static --max-pulls 200",
         "prior-scale",
+    ),
+    "plan for noise of unknown scale": (
+        "arms.csv --gap 1 --normal --noise-scale 1 --draws 1 --jobs 1 --max-pulls 200",
+        "gap noise-scale epsilon delta",
+    ),
+    "plan for 0 and 1": (
+        "arms.csv --gap 0.2 --binary --rate 0.5 --draws 1 --jobs 1 -e race --max-pulls 200",
+        "gap rate",
     ),
     # These run for long, so that they are refused in any case: for their --jobs, at the latest.
     "reproduce": ("table1 --quick --jobs 0", "repeats jobs"),

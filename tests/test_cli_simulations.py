@@ -104,19 +104,38 @@ class TestSimulate:
 
 class TestPlan:
     def test_gap(self, here):
-        result = lingape("plan", "arms.csv", "--gap", 0.3, "--draws", 6)
+        result = lingape("plan", "arms.csv", "--gap", 0.3, "--noise-scale", 1, "--draws", 6)
         assert result.exit_code == 0, result.output
         assert "If the best arm leads by 0.3" in result.output
-        assert "lingape(bound=self_normalized)" in result.output
+        rows = [line.split()[0] for line in result.output.splitlines() if line]
+        assert {"race", "lingape", "xy_static", "uniform"} <= set(rows)
         assert (here / "arms.plan.png").exists()
 
     def test_prior_as_json(self, here):
         arguments = ["plan", "arms.csv", "--prior-scale", 1, "--draws", 8, "-e", "lingape"]
+        arguments += ["--noise-scale", 1]
         data = json.loads(lingape(*arguments, "--max-pulls", 2000, "--json").stdout)
         (cost,) = data["costs"]
         few, half = cost["quantiles"]["0.1"], cost["quantiles"]["0.5"]
         assert half is None or few <= half
         assert 0 < cost["settled"] <= 1
+
+    def test_noise_of_unknown_scale_in_its_units(self, here):
+        """What counts is how large the gap is in units of the noise."""
+        common = ["--draws", 4, "--jobs", 1, "--json", "--normal"]
+        one, other = (
+            json.loads(lingape("plan", "arms.csv", *common, "--gap", g, "--noise-scale", r).stdout)
+            for g, r in ((0.5, 1), (4, 8))
+        )
+        assert one["costs"] == other["costs"] and one["costs"][0]["explorer"] == "race"
+        assert one["rewards"] == "R = 1 but not known"
+
+    def test_zero_and_one(self, here):
+        np.savetxt("arms.csv", np.eye(3), delimiter=",")
+        common = ["--gap", 0.2, "--draws", 4, "--jobs", 1, "-e", "race", "--json", "--binary"]
+        data = json.loads(lingape("plan", "arms.csv", *common, "--rate", 0.5).stdout)
+        assert data["rewards"] == "rewards of 0 or 1, 0.5 on average"
+        assert data["costs"][0]["settled"] == 1
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -130,7 +149,31 @@ class TestPlan:
         ],
     )
     def test_mistakes(self, here, arguments, words):
-        assert_refused(lingape("plan", "arms.csv", *arguments), words)
+        assert_refused(lingape("plan", "arms.csv", "--noise-scale", 1, *arguments), words)
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ([], "Say what rewards to simulate: --noise-scale R"),
+            (["--normal"], "Say what rewards to simulate"),
+            (["--binary"], "--binary --rate P"),
+            (["--rate", 0.5, "--noise-scale", 1], "--binary --rate P"),
+            (["--bounded", 0, 1], "rewards at its ends, with --binary"),
+            (["--binary", "--rate", 1], "--rate must be a number between 0 and 1; got 1.0"),
+            (["--binary", "--rate", 0.01], "hardly any θ has the averages of all arms between"),
+            (["--normal", "--noise-scale", -1], "above 0"),
+            (["--normal", "--noise-scale", 1, "-e", "lingape"], "LinGapE needs the scale"),
+        ],
+    )
+    def test_mistakes_about_rewards(self, here, arguments, words):
+        np.savetxt("arms.csv", np.eye(3), delimiter=",")
+        given = ["--gap", 0.2, "--draws", 1, "--jobs", 1, *arguments]
+        assert_refused(lingape("plan", "arms.csv", *given), words)
+
+    def test_a_rate_needs_a_constant(self, here):
+        (here / "arms.csv").write_text("1,0\n0,1\n1,1\n")
+        given = ["--gap", 0.2, "--binary", "--rate", 0.5]
+        assert_refused(lingape("plan", "arms.csv", *given), "a feature that is 1 for every arm")
 
 
 class TestReproduce:
@@ -178,7 +221,10 @@ class TestReproduce:
         (["compare", "--noise-scale", -3], "--noise-scale (R) must be a number above 0"),
         (["compare", "--jobs", 0], "--jobs must be a whole number"),
         (["compare", "--delta", 7], "--delta (δ) must lie"),
-        (["plan", "arms.csv", "--prior-scale", -1], "--prior-scale must be a number above 0"),
+        (
+            ["plan", "arms.csv", "--noise-scale", 1, "--prior-scale", -1],
+            "--prior-scale must be a number above 0",
+        ),
         (["complexity", "arms.csv", "--theta", "1,0,0", "--ridge", 0], "--ridge (λ) must be"),
         (["find", "arms.csv", "--binary", "--reward-cmd", "{arm}", "--timeout", 0], "--timeout"),
         (["compare", "-e", "ugape(bound=mixture)"], "Use bound=self_normalized or"),

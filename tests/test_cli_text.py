@@ -70,7 +70,7 @@ def test_find_shows_names_on_one_line(here):
     assert_fit(result.output)
     assert r"exit status 3: 0.\x1b[1m0" in result.output
     good = ["find", "arms.csv", "--noise-scale", 1, "--reward-cmd", "echo {arm}"]
-    result = lingape(*good, "--max-pulls", 3, "--log", "other\x1b[1m")
+    result = lingape(*good, "--max-pulls", 8, "--log", "other\x1b[1m")
     assert f"  {SEEN} " in result.stdout and f"{SEEN} leads plain" in result.stderr
     assert_fit(result.output)
     data = json.loads(lingape(*good, "--json", "--log", "third", "--max-pulls", 20).stdout)
@@ -88,7 +88,20 @@ def test_simulations_show_names_on_one_line(here):
     assert f"| lingape(\\n) | {SEEN} | 1 |" in " ".join(result.output.split())
     assert_fit(result.output)
     result = lingape(
-        *("plan", "arms.csv", "--gap", 3, "--draws", 1, "--jobs", 1, "-e", "lingape(\r)"),
+        *(
+            "plan",
+            "arms.csv",
+            "--gap",
+            3,
+            "--noise-scale",
+            1,
+            "--draws",
+            1,
+            "--jobs",
+            1,
+            "-e",
+            "lingape(\r)",
+        ),
         *("--plot", "plan\x1b"),
     )
     assert result.exit_code == 0, result.output
@@ -103,7 +116,7 @@ def test_live_shows_names_on_one_line(here):
         assert_fit(result.output)
         return result
 
-    live("new", "arms.csv", "--noise-scale", 0.1)
+    live("new", "arms.csv", "--noise-scale", 0.1, "--explorer", "lingape")
     lines = live("ask", "-n", 2, "--worker", ODD, "--key", ODD).output.splitlines()
     first, second = (line.split("\t") for line in lines)
     assert second[2] == SEEN
@@ -176,7 +189,20 @@ def test_half_a_character_in_a_name_is_refused(here, tmp_path):
         ["live", "verify", "\udcff.csv"],
         ["live", "new", "sqlite:///run.db", "b", "arms.csv", "--binary", "--explorer", "\udcff"],
         ["live", "status", "http://\udcff", "ads"],
-        ["plan", "\udcff.csv", "--gap", "1", "--draws", "1", "--jobs", "1", "-e", "lingape"],
+        [
+            "plan",
+            "\udcff.csv",
+            "--gap",
+            "1",
+            "--noise-scale",
+            "1",
+            "--draws",
+            "1",
+            "--jobs",
+            "1",
+            "-e",
+            "lingape",
+        ],
     ],
 )
 def test_bytes_that_are_not_utf8_give_no_traceback(here, words):
@@ -205,7 +231,7 @@ def test_labels_of_studies_may_be_odd(tmp_path):
         ["compare", "--seeds", 1, "--jobs", 1, "--out", "new/rows"],
         ["compare", "--seeds", 1, "--jobs", 1, "--plot", "new/plot"],
         ["simulate", "arms.csv", "--plot", "new/plot"],
-        ["plan", "arms.csv", "--gap", 1, "--plot", "new/plot"],
+        ["plan", "arms.csv", "--gap", 1, "--noise-scale", 1, "--plot", "new/plot"],
         ["find", "arms.csv", "--binary", "--reward-cmd", "echo {arm}", "--log", "new/log"],
         ["live", "export", "sqlite:///run.db", "ads", "new/log"],
         ["reproduce", "table1", "--out", "new/pages"],

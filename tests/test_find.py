@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lingape import LinGapE, Problem
+from lingape import Problem, Race
 from lingape.cli import main
 from lingape.live import Asked, Experiment, Told
 from lingape.live.command import Command, Stop
@@ -241,7 +241,7 @@ def test_live_display_on_a_terminal(arms):
         assert b"No arm is better than [/blue]" in process.stdout.read()
     os.close(ours)
     assert process.returncode == 0
-    assert b"[/blue] leads [red], B(t)" in shown
+    assert b"[/blue] leads [red], 0 ruled out" in shown
 
 
 # The command
@@ -452,7 +452,7 @@ def test_existing_log_is_never_overwritten(arms):
         (None, ["--delta", "0.1"], "--delta (0.05 there, 0.1 now)"),
         (None, ["--epsilon", "0.1"], "--epsilon (0.0 there, 0.1 now)"),
         (None, ["--noise-scale", "2"], "noise (0.1 there, 2.0 now)"),
-        (None, ["--explorer", "ugape"], "('lingape' there, 'ugape' now)"),
+        (None, ["--explorer", "ugape"], "('race' there, 'ugape' now)"),
     ],
 )
 def test_log_of_another_search_is_refused(arms, table, options, words):
@@ -536,12 +536,12 @@ def test_killed_at_random_moments(arms):
     assert kills >= 3
     assert len(found) == data["pulls"]
     with opened() as experiment:
-        explorer = LinGapE(experiment.problem)
+        explorer = Race(experiment.problem)
         assert experiment.verify().certificate.to_dict() == data["certificate"]
     for arm, reward in found:
         assert not explorer.done and explorer.ask() == arm
         explorer.tell(arm, reward)
-    assert explorer.certificate().gap_bound == data["certificate"]["gap_bound"]
+    assert list(explorer.certificate().p_values) == data["certificate"]["p_values"]
     find("--reward-cmd", NOISY, "--noise-scale", "0.5", "--log", "in one go")
     assert rewards("in one go") == found
 

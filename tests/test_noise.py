@@ -497,7 +497,7 @@ def test_one_option_says_it(arms):
         told = called(*new, *some, code=2).stderr
         for flag in ("--noise-scale R", "--bounded LOW HIGH", "--binary", "--normal"):
             assert flag in told
-    told = called(*new, "--normal", code=1).stderr
+    told = called(*new, "--normal", "--explorer", "lingape", code=1).stderr
     assert (
         "which --normal leaves open: give a scale (--noise-scale R) or a range (--bounded" in told
     )

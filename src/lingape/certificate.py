@@ -9,6 +9,7 @@ from .printable import printable, stated
 from .problem import Problem
 
 UPWARD = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
+ROUNDING = 1e-6  # of p-values, relative, on machines that add up in another order
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Certificate:
     proven: whether there is a proof behind it; if not, caveat says why.
     caveat: why nothing is guaranteed, where that is so.
     noun: what is compared: "answer" where some arms cannot be the answer.
+    p_values: for each arm a p-value of its being best, valid at all times at once, if the explorer
+        has them; an arm is ruled out as best if it is at most delta. 1 for arms that cannot be
+        the answer.
     """
 
     arm: int
@@ -41,6 +45,14 @@ class Certificate:
     assumptions: tuple[str, ...]
     caveat: str = ""
     noun: str = "arm"
+    p_values: tuple[float, ...] | None = None
+
+    @property
+    def ruled_out(self) -> int | None:
+        """How many arms are ruled out as best, if there are p-values."""
+        if self.p_values is None:
+            return None
+        return sum(p <= self.delta for arm, p in enumerate(self.p_values) if arm not in self.arms)
 
     @property
     def proven(self) -> bool:
@@ -57,7 +69,7 @@ class Certificate:
                 f"{self._shown} looks best after {counted(self.pulls)}, but there is NO "
                 f"GUARANTEE: {self.caveat}"
             )
-        if not math.isfinite(self.gap_bound):
+        if not math.isfinite(self.gap_bound) and not self.ruled_out:
             return self._claim()
         lines = [self._claim(), f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
@@ -65,6 +77,8 @@ class Certificate:
     def _claim(self) -> str:
         confidence, pulls = f"with probability at least {share(self.delta)}", counted(self.pulls)
         if not math.isfinite(self.gap_bound):
+            if self.ruled_out:
+                return f"Not settled after {pulls}. {self._exclusion()}"
             return f"Nothing is proven yet, after {pulls}."
         if len(self.arms) > 1:
             return (
@@ -74,10 +88,24 @@ class Certificate:
             )
         if self.settled:
             return f"Settled. {self._comparison()}, {confidence} ({pulls})."
-        return (
+        so_far = (
             f"Not settled after {pulls}. So far the best {self.noun} is at most "
-            f"{upward(self.gap_bound)} better than {self._shown}, {confidence}; to stop, that has "
-            f"to fall to ε = {self.epsilon:g}."
+            f"{upward(self.gap_bound)} better than {self._shown}, {confidence}; "
+        )
+        if self.p_values is None:
+            return f"{so_far}to stop, that has to fall to ε = {self.epsilon:g}."
+        goal = f"{so_far}the goal is ε = {self.epsilon:g}."
+        return f"{goal} {self._exclusion()}" if self.ruled_out else goal
+
+    def _exclusion(self) -> str:
+        """Return how many are ruled out as best, as a sentence."""
+        count, of_all = self.ruled_out, ""
+        if self.noun == "arm" and self.p_values is not None:
+            of_all = f" of {len(self.p_values)}"
+        noun = self.noun if count == 1 and not of_all else f"{self.noun}s"
+        return (
+            f"{count}{of_all} {noun} {'is' if count == 1 else 'are'} ruled out as best, with "
+            f"probability at least {share(self.delta)}."
         )
 
     def _comparison(self) -> str:
@@ -93,6 +121,7 @@ class Certificate:
         data = asdict(self) | {
             "arms": list(self.arms),
             "assumptions": list(self.assumptions),
+            "p_values": None if self.p_values is None else list(self.p_values),
             "proven": self.proven,
             "statement": str(self),
         }
@@ -101,13 +130,25 @@ class Certificate:
         return data
 
 
+def same_p_values(saved: Any, found: tuple[float, ...] | None) -> bool:
+    """Whether what was saved are the p-values that were found, but for rounding."""
+    if saved is None or found is None:
+        return saved is found
+    if not isinstance(saved, list) or len(saved) != len(found):
+        return False
+    return all(
+        isinstance(p, float) and 0 <= p <= 1 and math.isclose(p, q, rel_tol=ROUNDING)
+        for p, q in zip(saved, found, strict=True)
+    )
+
+
 def upward(value: float) -> str:
     """Return a bound to four digits, never less than it is.
 
-    >>> upward(0.12341)
-    '0.1235'
+    >>> upward(0.12341), upward(0.2)
+    ('0.1235', '0.2')
     """
-    return f"{float(UPWARD.plus(decimal.Decimal(value))):.4g}"
+    return f"{float(UPWARD.plus(decimal.Decimal(repr(value)))):.4g}"
 
 
 def share(delta: float) -> str:

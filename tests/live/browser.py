@@ -105,8 +105,9 @@ class Server:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
-    def create(self, name, arms, **problem):
-        return self.post("", {"name": name, "problem": {"arms": arms, **problem}})
+    def create(self, name, arms, *, explorer="race", **problem):
+        problem = {"arms": arms, **problem}
+        return self.post("", {"name": name, "problem": problem, "explorer": explorer})
 
     def play(self, name, means, *, pulls, noise=0.0, worker="gpu-1", seed=0):
         """Ask and tell so often, or until it is settled; return whether it is."""

@@ -287,9 +287,10 @@ def test_the_shell(server, name, tmp_path):
         return result.output
 
     arms = tmp_path / "arms.csv"
-    assert call("new", arms, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
-    assert json.loads(call("new", arms, "--noise-scale", 0.1, "--json"))["arms"] == 2
-    assert "noise (0.1 there, 'binary' now)" in call("new", arms, "--binary", code=1)
+    begin = ["new", arms, "--explorer", "lingape"]
+    assert call(*begin, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
+    assert json.loads(call(*begin, "--noise-scale", 0.1, "--json"))["arms"] == 2
+    assert "noise (0.1 there, 'binary' now)" in call(*begin, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"]
     assert call("tell", first[0], "-0.5") == "1 reward.\n"

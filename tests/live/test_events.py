@@ -57,7 +57,7 @@ def url(each_url):
 
 
 def test_an_event_is_declared_once(url, tmp_path):
-    with Laboratory.open(url, "ads", create=PROBLEM) as laboratory:
+    with Laboratory.open(url, "ads", create=PROBLEM, explorer="lingape") as laboratory:
         assert laboratory.measure(0, 0.25, at=1e9).pulls == 1
         laboratory.measure(1, 1.5, at=2e9, label="b")
         assert laboratory.status().settled
@@ -97,7 +97,7 @@ def test_its_fields_are_checked(url):
 
 
 def test_its_reference_is_used_once(url):
-    with Laboratory.open(url, "ads", create=PROBLEM) as laboratory:
+    with Laboratory.open(url, "ads", create=PROBLEM, explorer="lingape") as laboratory:
         laboratory.measure(0, 0.25, at=1e9, label="a")
         with pytest.raises(InvalidState):
             laboratory.measure(0, 0.3, at=1e9, label="a")

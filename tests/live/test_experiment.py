@@ -11,7 +11,7 @@ from crew import ARMS, problem, pull
 from tamper import change
 
 import lingape.live.turns as live
-from lingape import EXPLORERS, Experiment, LinGapE, Problem
+from lingape import EXPLORERS, Experiment, Problem, Race
 from lingape.errors import (
     Conflict,
     ExplorationOver,
@@ -68,7 +68,7 @@ def test_a_whole_experiment(url):
 
 
 def test_the_same_pulls_as_an_explorer(ads):
-    explorer = LinGapE(problem())
+    explorer = Race(problem())
     for _ in range(60):
         (ticket,) = ads.ask()
         assert ticket.arm == explorer.ask()
@@ -81,7 +81,7 @@ def test_the_same_pulls_as_an_explorer(ads):
 def test_pending_tickets_count(ads):
     first = [ticket.arm for _ in range(6) for ticket in ads.ask()]
     assert sorted(first) == list(range(6))
-    assert [ticket.arm for ticket in ads.ask(3)] == LinGapE(problem()).ask_many(3, pending=first)
+    assert [ticket.arm for ticket in ads.ask(3)] == Race(problem()).ask_many(3, pending=first)
 
 
 def test_expired_tickets_return_to_the_pool_and_late_rewards_count(url, clock):
@@ -284,7 +284,7 @@ def test_status_says_what_is_proven(ads):
     status = ads.status()
     assert status.leader is None and status.gap_bound is None
     assert "Nothing is proven yet" in str(status)
-    for arm in range(6):
+    for arm in 4 * [*range(6)]:
         ads.add(arm, pull(arm))
     status = ads.status()
     with ads.current() as replay:
@@ -670,7 +670,7 @@ def test_rewards_outside_what_was_promised_are_refused(url, noise, wrong):
 
 def test_noise_of_unknown_scale_needs_an_explorer_that_learns_it(url, tmp_path):
     with pytest.raises(InvalidBound, match="LinGapE needs the scale of the noise"):
-        Experiment.open(url, "ads", create=Problem(ARMS, noise="normal"))
+        Experiment.open(url, "ads", create=Problem(ARMS, noise="normal"), explorer="lingape")
     assert not (tmp_path / "run.db").exists()
 
 

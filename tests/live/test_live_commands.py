@@ -48,8 +48,9 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     def call(command, *rest, code=0):
         return invoke(command, place, "ads", *rest, code=code)
 
-    assert call("new", arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
-    assert call("new", arms, "--noise-scale", 0.1) == "ads: 2 arms, 0 rewards.\n"
+    begin = ["new", arms, "--noise-scale", 0.1, "--explorer", "lingape"]
+    assert call(*begin) == "ads: 2 arms, 0 rewards.\n"
+    assert call(*begin) == "ads: 2 arms, 0 rewards.\n"
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"] and second[1:] == ["1", "blue"]
     assert call("tell", first[0], "-0.5") == "1 reward.\n"
@@ -133,7 +134,7 @@ def test_workers_that_run_a_command(place, arms):
     told = invoke(
         "run", place, "ads", "--reward-cmd", command, "--workers", 2, "--max-pulls", 2, code=3
     )
-    assert "Not settled" in told and "run it again" in told
+    assert "Nothing is proven yet" in told and "run it again" in told
     assert BEST in invoke("run", place, "ads", "--reward-cmd", command, "--workers", 3)
     again = invoke("run", place, "ads", "--reward-cmd", command, "--ttl", "never", "--json")
     assert json.loads(again)["settled"]

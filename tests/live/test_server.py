@@ -42,7 +42,7 @@ from lingape.live.serving import Service, serve
 
 PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise": 0.1}
 NOISY = {"noise": 0.1}
-NEW = {"name": "ads", "problem": PROBLEM}
+NEW = {"name": "ads", "problem": PROBLEM, "explorer": "lingape"}
 READ, WRITE = {"Authorization": "Bearer look-only"}, {"Authorization": "Bearer all-of-it"}
 MIB = 1024 * 1024
 
@@ -122,14 +122,16 @@ def test_a_whole_experiment(calls, url, tmp_path):
 
 
 def test_creating_again(calls):
-    assert calls.post("/api/experiments", json=NEW | {"explorer": "lingape"}).status_code == 201
+    assert calls.post("/api/experiments", json=NEW | {"seed": 0}).status_code == 201
     for change in ({"seed": 3}, {"explorer": "lin_t3c"}, {"problem": PROBLEM | {"delta": 0.1}}):
         answer = calls.post("/api/experiments", json=NEW | change)
         assert answer.status_code == 409 and "another name" in answer.json()["error"]
         assert "sqlite" not in answer.text
-    calls.post("/api/experiments", json=NEW | {"name": "other"})
+    calls.post("/api/experiments", json={"name": "other", "problem": PROBLEM})
     lines = calls.get("/api/experiments").json()["experiments"]
     assert [line["name"] for line in lines] == ["ads", "other"]
+    assert [line["explorer"] for line in lines] == ["lingape", "race"]
+    assert [line["ruled_out"] for line in lines] == [None, 0]
     post(calls, "add", {"arm": 0, "reward": 1})
     line = calls.get("/api/experiments").json()["experiments"][0]
     assert line == {name: get(calls)[name] for name in line}
@@ -359,7 +361,7 @@ def test_noise_is_required_and_described(calls):
         ({"noise": "gauss"}, '[low, high] with low < high, "binary" or "normal"; got \'gauss\''),
         ({"noise": "normal"}, "LinGapE needs the scale of the noise"),
     ):
-        new = {"name": "new", "problem": {"arms": PROBLEM["arms"]} | noise}
+        new = NEW | {"name": "new", "problem": {"arms": PROBLEM["arms"]} | noise}
         answer = sent(calls, "/api/experiments", new)
         assert answer.status_code == 422 and words in answer.json()["error"]
 

@@ -40,8 +40,16 @@ def test_intervals_are_those_by_which_the_explorer_stops(url, explorer):
             assert all(standing.gap is None for standing in status.standings)
             return
         standings = {standing.arm: standing for standing in status.standings}
-        assert standings[status.leader][-3:] == (0.0, 0.0, 0.0)
+        leader = standings[status.leader]
+        assert (leader.gap, leader.low, leader.high) == (0.0, 0.0, 0.0)
         assert standings[status.rival].name == status.rival_name
+        if explorer == "race":  # it stops by evidence; the gap bound is that of arms in play
+            order = [(-one.p_value, -one.gap) for one in status.standings]
+            assert order == sorted(order) and status.ruled_out == 0
+            assert max(one.high for one in status.standings) == pytest.approx(status.gap_bound)
+            return
+        assert all(one.p_value is None for one in status.standings)
+        assert status.ruled_out is status.certificate.p_values is None
         assert max(0.0, standings[status.rival].high) == pytest.approx(status.gap_bound)
         assert all(one.low <= one.gap <= one.high for one in status.standings)
         if "m=2" not in explorer:
@@ -50,12 +58,48 @@ def test_intervals_are_those_by_which_the_explorer_stops(url, explorer):
             assert max(ends) == pytest.approx(status.gap_bound)
 
 
+def test_p_values_of_being_best(url):
+    """Arms are ruled out one by one, also where no gap bound is known."""
+    problem = Problem(ARMS, noise="normal", delta=0.1)
+    rng = np.random.default_rng(0)
+    with Experiment.open(url, "ads", create=problem) as experiment:
+        some = False
+        while not (status := experiment.status()).settled:
+            (ticket,) = experiment.ask()
+            experiment.tell(ticket, float(ARMS[ticket.arm] @ THETA + 0.3 * rng.normal()))
+            assert status.certificate.p_values is not None
+            found = {one.arm: one.p_value for one in status.standings}
+            assert tuple(found[arm] for arm in range(6)) == status.certificate.p_values
+            assert status.ruled_out == sum(p <= 0.1 for p in found.values())
+            sentence = f"{status.ruled_out} of 6 arms"
+            assert (sentence in str(status)) == (status.ruled_out > 0)
+            assert str(status).count("  ruled out") == status.ruled_out
+            some |= 0 < status.ruled_out < 5
+        assert some and (status.ruled_out, status.gap_bound) == (5, 0.0)
+        assert status.leader == status.answer == status.standings[0].arm
+        assert status.certificate.p_values == experiment.certificate().p_values
+        assert Status.from_dict(json.loads(json.dumps(status.to_dict()))) == status
+
+
+def test_p_values_of_many_arms_are_only_in_the_certificate(url):
+    angles = np.linspace(0, 1.5, 600)
+    arms = np.column_stack([np.cos(angles), np.sin(angles)])
+    with Experiment.open(url, "ads", create=Problem(arms, noise=1.0)) as experiment:
+        status = experiment.status()
+        assert status.certificate.p_values is None and len(status.standings) == 500
+        assert all(one.p_value == 1.0 for one in status.standings)
+        assert "and 580 more" in str(status)
+        assert experiment.certificate().p_values == (1.0,) * 600
+
+
 def test_arms_that_cannot_be_the_answer_come_last(url):
     problem = Problem(ARMS, answers=[0, 1, 2], noise=1.0)
     with Experiment.open(url, "ads", create=problem) as experiment:
         for arm in (0, 1, 2, 3, 4, 5) * 2:
             experiment.add(arm, pull(arm))
-        assert {one.arm for one in experiment.status().standings[:3]} == {0, 1, 2}
+        standings = experiment.status().standings
+        assert {one.arm for one in standings[:3]} == {0, 1, 2}
+        assert [one.p_value is None for one in standings] == 3 * [False] + 3 * [True]
 
 
 def test_of_many_arms_those_that_may_be_best_and_those_most_pulled(url):
@@ -95,7 +139,8 @@ def test_a_list_of_experiments(url):
 
 
 def test_history(url):
-    with Experiment.open(url, "ads", create=Problem(ARMS, noise=1.0)) as experiment:
+    problem = Problem(ARMS, noise=1.0)
+    with Experiment.open(url, "ads", create=problem, explorer="lingape") as experiment:
         assert experiment.history() == []
         for i in range(40):
             experiment.add(i % 6, pull(i % 6))

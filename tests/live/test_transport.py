@@ -30,7 +30,7 @@ from lingape.live import *
 from lingape.live.server import create_app
 
 url = sys.argv[1]
-with Experiment.open(url, "ads", create=lingape.Problem([[1, 0], [0, 1]])) as experiment:
+with Experiment.open(url, "ads", create=lingape.Problem([[1, 0], [0, 1]], noise=1)) as experiment:
     experiment.tell(experiment.ask()[0], 1.0)
 create_app(url)
 print([line.pulls for line in experiments(url)])

@@ -227,12 +227,25 @@ def _as_data(ending: "SearchEnd", replay: "Replay", path: str) -> dict[str, Any]
 
 
 def _table(replay: "Replay", path: str) -> str:
-    counts = replay.averages.counts
+    from ..live.standing import in_short, p_values_of
+
+    certificate, counts, p_values = (
+        replay.certificate(),
+        replay.averages.counts,
+        p_values_of(replay),
+    )
     order = [int(k) for k in (-counts).argsort(kind="stable")]
     names = [printable(replay.problem.name(k)) for k in order[:SHOWN]]
     width = max(map(len, names))
-    lines = [replay.certificate().statement, "", "Pulls of each arm, most first:"]
-    lines += [f"  {name:<{width}}  {counts[k]:>9,}" for name, k in zip(names, order, strict=False)]
+    known = certificate.p_values is not None
+    title = "Pulls of each arm, most first" + (
+        ", and a p-value of its being best:" if known else ":"
+    )
+    lines = [certificate.statement, "", title]
+    for name, k in zip(names, order, strict=False):
+        answer = certificate.settled and k == certificate.arm
+        evidence = "  " + in_short(p_values[k], certificate.delta, answer=answer)
+        lines.append(f"  {name:<{width}}  {counts[k]:>9,}{evidence if known else ''}")
     if len(order) > SHOWN:
         rest = order[SHOWN:]
         lines.append(f"  and {len(rest):,} more arms with {counts[rest].sum():,} pulls")
@@ -247,11 +260,12 @@ def _display(
 
     def status(ticket: "Ticket") -> str:
         with experiment.current() as replay:
-            contest, name = getattr(replay.explorer, "contest", None), replay.problem.name
+            contest, name = replay.explorer.contest, replay.problem.name
             line = f"{replay.progress.pulls:>6,} pulls"
+            out = replay.explorer.certificate().ruled_out
         if contest is not None:
             line += f"  {printable(name(contest.leader))} leads {printable(name(contest.rival))}"
-            line += f", B(t) = {contest.margin:+.2e}"
+            line += f", B(t) = {contest.margin:+.2e}" if out is None else f", {out} ruled out"
         return f"{line}  pulling {printable(ticket.name)}"
 
     last: float = -1

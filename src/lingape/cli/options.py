@@ -41,7 +41,7 @@ def pull_limit(default: int) -> Callable[[Any], Any]:
 
 explorer = click.option(
     "--explorer",
-    default="lingape",
+    default="race",
     show_default=True,
     help="Who chooses the arms, with settings if needed: 'lingape(start=spanning)'.",
 )
@@ -125,12 +125,17 @@ def real_problem(command: Any) -> Any:
     return added
 
 
+def to_prove(command: Any) -> Any:
+    """Add the options that say what to prove."""
+    return _epsilon(_delta(command))
+
+
 def simulated_rewards(command: Any) -> Any:
     """Add the options that describe simulated noise, and what to prove."""
     scale = click.option(
         "--noise-scale", default=1.0, show_default=True, help="R, the scale of the noise."
     )
-    return scale(_epsilon(_delta(command)))
+    return scale(to_prove(command))
 
 
 def numbers(text: str, option: str) -> list[float]:

@@ -144,8 +144,8 @@ class Race(Conversation):
 
         1 for arms that cannot be the answer. Duplicates share one.
         """
-        values = np.minimum(1.0, np.exp(-self.peaks))
-        return values[_leads_to(self.problem)]
+        first = _leads_to(self.problem)
+        return np.where(first < 0, 1.0, np.exp(-self.peaks)[first])
 
     @property
     def contest(self) -> Contest | None:
@@ -173,10 +173,14 @@ class Race(Conversation):
         chosen: list[int] = []
         while len(chosen) < n:
             arm = next_slot(self.blocks, under_way)
-            if arm is None:  # more workers than slots: go on with the shares of the last plan
-                beyond = under_way - open_slots(self.blocks, len(under_way)) + 0.5
-                used = np.flatnonzero(self.shares)
-                arm = int(used[(beyond[used] / self.shares[used]).argmin()])
+            if arm is None:
+                # More workers than slots: go on with the shares of the last plan, and pull once
+                # more for slots whose rewards are awaited, as these may be lost.
+                since = self.told.counts - self.estimate.counts + under_way
+                slots = open_slots(self.blocks, len(under_way))
+                weights = self.shares + slots / slots.sum()
+                used = np.flatnonzero(weights)
+                arm = int(used[((since[used] + 0.5) / weights[used]).argmin()])
             chosen.append(arm)
             under_way[arm] += 1
         return chosen

@@ -111,7 +111,7 @@ class Client:
         name: str,
         problem: Problem,
         *,
-        explorer: str = "lingape",
+        explorer: str = "race",
         seed: int = 0,
     ) -> "RemoteExperiment":
         """Begin an experiment; if it exists with the same settings, go on with it.

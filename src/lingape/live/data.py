@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from functools import cache
+from types import NoneType
 from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -44,6 +45,10 @@ def restored(kind: type[T], data: Any) -> T:
     """Return the result of a type that `to_data` wrote."""
     given: Any = kind
     made: T = data
+    if NoneType in get_args(given):
+        if data is None:
+            return made
+        given = get_args(given)[0]
     if get_origin(given) in (list, tuple):
         made = get_origin(given)(restored(get_args(given)[0], part) for part in data)
     elif hasattr(given, "from_dict"):

@@ -58,7 +58,7 @@ class Experiment(SharedLog, Workplace):
         name: str,
         *,
         create: Problem | None = None,
-        explorer: str = "lingape",
+        explorer: str = "race",
         seed: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> Self:

@@ -276,7 +276,7 @@ def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
     parameters = inspect.signature(recipe.kind).parameters
     if "theta" in parameters:
         raise InvalidArgument(
-            f"{text} needs to know θ, which is unknown in an experiment. Use lingape."
+            f"{text} needs to know θ, which is unknown in an experiment. Use race."
         )
     settings = dict(recipe.settings)
     if "seed" in parameters:
@@ -288,7 +288,7 @@ def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
         raise
     except Exception as reason:  # settings that the explorer itself does not check
         raise InvalidArgument(
-            f"{text!r} cannot explore this problem ({in_words(reason)}). Try 'lingape'."
+            f"{text!r} cannot explore this problem ({in_words(reason)}). Try 'race'."
         ) from reason
     return explorer
 

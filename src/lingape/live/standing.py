@@ -4,19 +4,22 @@ The words are the same in Python, over HTTP and in the shell.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 
+from ..certificate import upward
 from ..explorers import Contest
+from ..printable import printable
 from ..scaffold import ContestExplorer
 from .data import Data
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Replay
 
 MOST_ARMS = 500  # in a status
+SHOWN = 20  # in words
 STATES = {
     (False, False): "running",
     (False, True): "running, but doubtful",
@@ -31,6 +34,8 @@ class Standing(NamedTuple):
     gap: estimated mean minus the leader's; None until arms can be compared.
     low: it is at least this.
     high: it is at most this.
+    p_value: of this arm being best, as in a certificate; None if the explorer has none, or the arm
+        cannot be the answer.
     """
 
     arm: int
@@ -42,6 +47,7 @@ class Standing(NamedTuple):
     gap: float | None
     low: float | None
     high: float | None
+    p_value: float | None
 
 
 class Unreadable(NamedTuple):
@@ -62,9 +68,11 @@ class Summary(Data):
     voided: tickets that will have no reward.
     answer: the arm that the certificate names, once settled.
     leader: the arm that looks best now; None until arms can be compared.
-    rival: the arm that may still beat it by most.
+    rival: the arm that may still beat it by most; of explorers with p-values, the one with the
+        largest.
     gap_bound: B(t): how much better than the leader the best arm may be, at most; None while
         nothing is proven.
+    ruled_out: how many arms are ruled out as best; None if the explorer has no p-values.
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
@@ -85,6 +93,7 @@ class Summary(Data):
     rival: int | None
     rival_name: str | None
     gap_bound: float | None
+    ruled_out: int | None
     epsilon: float
     delta: float
     event: int
@@ -105,6 +114,7 @@ class Summary(Data):
 class Status(Summary):
     """How an experiment stands, what is proven, and how each arm compares.
 
+    certificate: what is proven; if there are more than 500 arms, without its p_values.
     standings: at most 500 arms, those that may be best first; if there are more, those most
         pulled are among them.
     """
@@ -119,16 +129,50 @@ class Status(Summary):
             f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
             f"{self.overdue} overdue, {self.voided} voided.",
             str(self.certificate),
+            *self._evidence(),
         ]
         return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
+
+    def _evidence(self) -> list[str]:
+        """Return lines with the p-values of the foremost arms, if there are any."""
+        known = [one for one in self.standings if one.p_value is not None]
+        if not known:
+            return []
+        shown = known[:SHOWN]
+        width = max(len(printable(one.name)) for one in shown)
+        lines = ["Pulls of each arm, and a p-value of its being best:"]
+        for one in shown:
+            evidence = in_short(one.p_value, self.delta, answer=one.arm == self.answer)
+            lines.append(f"  {printable(one.name):<{width}}  {one.pulls:>9,}  {evidence}")
+        if (rest := self.arms - len(shown)) > 0:
+            lines.append(f"  and {rest:,} more")
+        return lines
+
+
+def in_short(p_value: float | None, delta: float, *, answer: bool) -> str:
+    """Return the evidence that an arm is not best, in a word; answer: whether it is the answer."""
+    if p_value is None:
+        return "–"
+    return "ruled out" if p_value <= delta and not answer else upward(p_value)
+
+
+def p_values_of(replay: Replay) -> list[float | None]:
+    """Return the p-value of each arm, or None where there is none."""
+    p_values, can_answer = replay.explorer.p_values, replay.problem.can_answer
+    if p_values is None:
+        return [None] * len(can_answer)
+    pairs = zip(p_values.tolist(), can_answer.tolist(), strict=True)
+    return [p if answer else None for p, answer in pairs]
 
 
 def status_of(replay: Replay, now: float) -> Status:
     """Return how an experiment stands, at a time on the clock."""
-    found = check(replay, now)
+    found, certificate = check(replay, now), replay.certificate()
+    if len(replay.problem) > MOST_ARMS:
+        certificate = replace(certificate, p_values=None)
     return Status(
         **vars(summary_of(replay, now, found.warnings)),
-        certificate=replay.certificate(),
+        certificate=certificate,
         check=found,
         standings=_standings(replay, now),
     )
@@ -158,6 +202,7 @@ def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = No
         rival=None if contest is None else contest.rival,
         rival_name=None if contest is None else problem.name(contest.rival),
         gap_bound=None if contest is None else gap_bound_of(contest),
+        ruled_out=replay.explorer.certificate().ruled_out,
         epsilon=problem.epsilon,
         delta=problem.delta,
         event=replay.head.seq,
@@ -174,7 +219,16 @@ def valid_until(replay: Replay, now: float) -> float:
 
 def contest_in(replay: Replay) -> Contest | None:
     """Return the closest contest, or None while there is none."""
-    return getattr(replay.explorer, "contest", None)
+    explorer = replay.explorer
+    p_values = explorer.p_values if explorer.done else None
+    if p_values is None:
+        return explorer.contest
+    # Evidence ended this one, with no contest left or one whose gap bound is still above ε.
+    verdict = explorer.certificate()
+    others = np.flatnonzero(replay.problem.can_answer & (np.arange(len(p_values)) != verdict.arm))
+    if not len(others):
+        return None
+    return Contest(verdict.arm, int(others[p_values[others].argmax()]), verdict.gap_bound)
 
 
 def gap_bound_of(contest: Contest) -> float | None:
@@ -185,13 +239,19 @@ def gap_bound_of(contest: Contest) -> float | None:
 def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     problem, explorer, contest = replay.problem, replay.explorer, contest_in(replay)
     gaps = low = high = np.full(len(problem), np.nan)
-    if contest is not None and isinstance(explorer, ContestExplorer):
-        gaps = explorer.estimate.means - explorer.estimate.means[contest.leader]
-        widths = explorer.parts.contests.half_widths(explorer.estimate, contest.leader)
+    estimate, p_values = explorer.estimate, p_values_of(replay)
+    if contest is not None and estimate.ready:
+        gaps = estimate.means - estimate.means[contest.leader]
+        if isinstance(explorer, ContestExplorer):
+            widths = explorer.parts.contests.half_widths(estimate, contest.leader)
+        else:
+            widths = explorer.bound.widths(problem, estimate, contest.leader)
         low, high = gaps - widths, gaps + widths
     pending = Counter(replay.pending(now))
     waiting = Counter(ticket.arm for ticket in replay.open.values())
-    best_first = np.argsort(-np.where(problem.can_answer, high, -np.inf), kind="stable")
+    # Those that may be best by most, or with the least evidence against them.
+    promise = high if explorer.p_values is None else explorer.p_values
+    best_first = np.lexsort((-gaps, -np.where(problem.can_answer, promise, -np.inf)))
     chosen = best_first[:MOST_ARMS]
     if len(problem) > MOST_ARMS:  # half for those that may be best, half for those most pulled
         most_pulled = np.argsort(-replay.averages.counts, kind="stable")[: MOST_ARMS // 2]
@@ -202,7 +262,8 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
         chosen[-1] = contest.leader
     pulls = replay.averages.counts[chosen].tolist()
     voided = replay.closings.voided[chosen].tolist()
-    ends = ([_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high))
+    ends = [[_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high)]
+    ends.append([p_values[arm] for arm in chosen])
     return tuple(
         Standing(
             arm,
@@ -211,9 +272,9 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
             pending[arm],
             waiting[arm] - pending[arm],
             gone,
-            *interval,
+            *rest,
         )
-        for arm, count, gone, *interval in zip(chosen.tolist(), pulls, voided, *ends, strict=True)
+        for arm, count, gone, *rest in zip(chosen.tolist(), pulls, voided, *ends, strict=True)
     )
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..certificate import Certificate
+from ..certificate import Certificate, same_p_values
 from ..errors import InvalidState, in_words
+from ..scaffold import ContestExplorer
 from .data import Data
 from .events import Event, Settled, as_data, as_text, damaged, from_data, from_text
 from .replay import LogCertificate, Replay
@@ -86,7 +87,7 @@ def _check_verdict(replay: Replay, event: Event | None) -> None:
                 + str(found).partition("\n")[0],
             )
     elif found is not None and replay.settled is None:
-        contest = getattr(explorer, "contest", None)
+        contest = explorer.contest if isinstance(explorer, ContestExplorer) else None
         if contest is None or contest.margin < epsilon - slack:
             raise damaged(seq, "the question was answered before it, and the log does not say so")
 
@@ -94,7 +95,10 @@ def _check_verdict(replay: Replay, event: Event | None) -> None:
 def _agree(stored: dict[str, Any], found: Certificate, slack: float, replay: Replay) -> bool:
     """Whether a stored certificate is the one that was found now, but for rounding."""
     pulls, bound = stored.get("pulls"), stored.get("gap_bound")
+    p_values = stored.get("p_values")
     if type(pulls) is not int or type(bound) is not float:
+        return False
+    if not same_p_values(p_values, found.p_values):
         return False
     if pulls == found.pulls:
         near = abs(bound - found.gap_bound) <= slack
@@ -102,8 +106,10 @@ def _agree(stored: dict[str, Any], found: Certificate, slack: float, replay: Rep
         epsilon, counted = replay.problem.epsilon, int(replay.explorer.counts.sum())
         near = pulls == counted and 0 <= bound <= epsilon + slack
     # Its words have to follow from its numbers.
-    again = replace(found, gap_bound=bound, pulls=pulls, settled=True).to_dict()
-    return near and stored == again
+    again = replace(found, gap_bound=bound, pulls=pulls, settled=True)
+    if p_values is not None:
+        again = replace(again, p_values=tuple(p_values))
+    return near and stored == again.to_dict()
 
 
 def export_line(entry: Entry) -> str:

@@ -113,6 +113,11 @@ class Conversation(Savable):
         return self.estimate.counts.copy()
 
     @property
+    def p_values(self) -> FloatArray | None:
+        """For each arm a p-value of its being best, if the explorer has them."""
+        return None
+
+    @property
     def theta(self) -> FloatArray:
         """The estimate of θ, the shortest one if the arms do not span the space."""
         solution = np.linalg.lstsq(self.problem.arms, self.estimate.means, rcond=None)[0]
@@ -197,7 +202,7 @@ class Conversation(Savable):
     def _certificate(
         self, arms: Sequence[int], margin: float, pulls: int, settled: bool
     ) -> Certificate:
-        problem = self.problem
+        problem, p_values = self.problem, self.p_values
         return Certificate(
             arm=arms[0],
             arms=tuple(arms),
@@ -211,6 +216,7 @@ class Conversation(Savable):
             assumptions=self._assumptions(),
             caveat=self._caveat(),
             noun="arm" if problem.answers is None else "answer",
+            p_values=None if p_values is None else tuple(p_values.tolist()),
         )
 
     def _assumptions(self) -> tuple[str, ...]:

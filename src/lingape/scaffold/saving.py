@@ -6,11 +6,12 @@ their own. What follows from these is checked when it is read.
 
 import copy
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from ..arrays import IntArray
 from ..bounds import BOUNDS, Bound
-from ..certificate import Certificate
+from ..certificate import Certificate, same_p_values
 from ..errors import InvalidState, in_words
 from ..least_squares import LeastSquares
 from ..problem import Problem
@@ -172,6 +173,9 @@ class Savable(ABC):
             fine = 0 <= margin <= self.problem.epsilon and 0 < pulls <= self.counts.sum()
             found = [self.problem.check_arm(arm) for arm in arms]
             again = self._certificate(found, float(margin), pulls, True)
+            fine = fine and same_p_values(verdict["p_values"], again.p_values)
+            if fine and again.p_values is not None:  # as they were, to the last bit
+                again = replace(again, p_values=tuple(verdict["p_values"]))
         except (KeyError, TypeError, ValueError) as reason:
             raise InvalidState(
                 f"The saved verdict is damaged: {in_words(reason)}. Restore an undamaged copy."

@@ -35,7 +35,12 @@ export function boundPart() {
     say(caption, describe(known, status));
     choice.hidden = details.hidden = !known.length;
     if (!known.length) {
-      frame.replaceChildren(el("p", { class: "note" }, "No curve yet: nothing is proven so far."));
+      const never = status.ruled_out !== null && status.check.noise_scale === null;
+      const why = never
+        ? "No curve: how much better a rival may be is not proven while the scale of the noise " +
+          "is unknown. Arms are ruled out one by one instead."
+        : "No curve yet: nothing is proven so far.";
+      frame.replaceChildren(el("p", { class: "note" }, why));
       return;
     }
     if (!chosen) toggle.checked = status.epsilon > 0;
@@ -89,11 +94,13 @@ function describe(points, status) {
   if (!points.length) return "";
   const first = points[0];
   const last = points.at(-1);
-  const goal = `ε = ${number(status.epsilon)}`;
+  const goal = status.ruled_out === null
+    ? `and has to fall to ε = ${number(status.epsilon)}.`
+    : "and falls at the end, when enough arms are ruled out.";
   return (
     `B(t), by how much a rival may still be better: ${number(first.gap_bound)} after ` +
     `${many(first.pulls, "pull")}, ${number(last.gap_bound)} after ${many(last.pulls, "pull")}, ` +
-    (status.settled ? "and it is settled." : `and has to fall to ${goal}.`)
+    (status.settled ? "and it is settled." : goal)
   );
 }
 

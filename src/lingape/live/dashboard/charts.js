@@ -122,7 +122,7 @@ export function boundChart(points, epsilon, { width, logarithmic, title, descrip
 /** Return the scale on which the intervals of arms are drawn, in percent of the width. */
 export function gapScale(arms, epsilon) {
   const known = arms.filter((arm) => Number.isFinite(arm.gap));
-  const ends = known.flatMap((arm) => [arm.low, arm.high]).filter(Number.isFinite);
+  const ends = known.flatMap((arm) => [arm.gap, arm.low, arm.high]).filter(Number.isFinite);
   const low = Math.min(0, ...ends);
   const high = Math.max(0, epsilon, ...ends);
   const span = high - low || 1;

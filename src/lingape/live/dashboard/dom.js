@@ -53,6 +53,11 @@ export function confidence(delta) {
   return percent === "100" ? `1 − ${delta}` : `${percent}\u00a0%`;
 }
 
+/** Return how many arms are ruled out as best. */
+export function ruledOut({ ruled_out, arms }) {
+  return `${count(ruled_out)} of ${many(arms, "arm")} ${ruled_out === 1 ? "is" : "are"} ruled out`;
+}
+
 /** Return text that fits a line of its own. */
 export function shortened(text, most = 80) {
   const letters = [...text];

@@ -5,7 +5,7 @@ import { gapsPart, pullsPart } from "./arms.js";
 import { boundPart } from "./bound.js";
 import { certificatePart } from "./certificate.js";
 import { checkPart } from "./check.js";
-import { confidence, count, el, number, shortened } from "./dom.js";
+import { confidence, count, el, number, ruledOut, shortened } from "./dom.js";
 import { follow, pause } from "./live.js";
 import { showLog } from "./log.js";
 
@@ -31,6 +31,13 @@ function headline(status) {
   }
   if (leader === null) return ["No arm leads yet: there are too few rewards to compare arms."];
   const name = el("strong", {}, shortened(status.leader_name));
+  if (status.ruled_out !== null) {
+    const most = gap_bound === null
+      ? ""
+      : `; a rival may still be better by up to ${number(gap_bound)}`;
+    const rival = el("strong", {}, shortened(status.rival_name));
+    return [name, " leads ", rival, `${most}. ${ruledOut(status)} as best.`];
+  }
   if (gap_bound === null) {
     return [name, " leads, but nothing is proven yet: there are too few rewards."];
   }
