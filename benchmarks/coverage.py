@@ -3,9 +3,9 @@
     python -m benchmarks.coverage [--runs 10000]
 
 The theorem of docs/bounds.md says that a best arm is discarded in at most a share δ of the runs.
-Of arms that tie for best this holds for each: the one discarded most often is counted. Also counted
-are runs in which any of them was discarded, of which there may be more, and those in which none is
-left, whose answer would be wrong.
+Of arms that tie for best this holds for each: the one discarded most often is counted. Counted as
+well are runs in which any of them was discarded, of which there may be more, and those in which
+none is left, whose answer would be wrong.
 """
 
 import argparse

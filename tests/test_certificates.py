@@ -214,7 +214,8 @@ class TestEvidence:
             first, second, *_ = str(certificate).split("\n")
             verb = "is" if count == 1 else "are"
             sentence = (
-                f"{count} of 4 arms {verb} ruled out as best, with probability at least 95 %."
+                f"{count} of 4 arms {verb} ruled out: a best arm is among the other {4 - count}, "
+                "with probability at least 95 %."
             )
             assert first.startswith("Not settled after") and first.endswith(sentence)
             assert second.startswith("By the bound BlockEvidence()")

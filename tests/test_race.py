@@ -291,7 +291,7 @@ class TestOrder:
     """Rewards may come late, never, twice or unasked."""
 
     def race(self, **settings):
-        problem, means = problem_of("known", delta=1e-30, **settings)
+        problem, means = problem_of("known", delta=1e-300, **settings)
         return Race(problem), Tape(means, scale=0.5)
 
     def test_order_within_a_block_does_not_matter(self):
@@ -325,7 +325,7 @@ class TestOrder:
         """All rewards of one arm are late: blocks fill up behind the first, and wait."""
         explorer, tape = self.race()
         pulls_of(explorer, tape, 60)
-        late, pending = int(explorer.blocks[0].arms[0]), []
+        late, pending = explorer.ask(), []
         before = explorer.log_evidence.copy()
         for _ in range(300):
             arm = explorer.ask_many(1, pending=pending)[0]

@@ -29,8 +29,9 @@ class Certificate:
     caveat: why nothing is guaranteed, where that is so.
     noun: what is compared: "answer" where some arms cannot be the answer.
     p_values: for each arm a p-value of its being best, valid at all times at once, if the explorer
-        has them; an arm is ruled out as best if it is at most delta. 1 for arms that cannot be
-        the answer.
+        has them; an arm is ruled out if it is at most delta. 1 for arms that cannot be the answer.
+        With probability at least 1 - delta, no arm that was given in advance and is best is ever
+        ruled out, so that a best arm is among those that are left.
     """
 
     arm: int
@@ -49,7 +50,7 @@ class Certificate:
 
     @property
     def ruled_out(self) -> int | None:
-        """How many arms are ruled out as best, if there are p-values."""
+        """How many arms are ruled out, if there are p-values."""
         if self.p_values is None:
             return None
         return sum(p <= self.delta for arm, p in enumerate(self.p_values) if arm not in self.arms)
@@ -98,14 +99,15 @@ class Certificate:
         return f"{goal} {self._exclusion()}" if self.ruled_out else goal
 
     def _exclusion(self) -> str:
-        """Return how many are ruled out as best, as a sentence."""
-        count, of_all = self.ruled_out, ""
+        """Return what discarding arms has proven, as a sentence."""
+        out, confidence = self.ruled_out or 0, f"with probability at least {share(self.delta)}"
+        of_all, others = "", "others"
         if self.noun == "arm" and self.p_values is not None:
-            of_all = f" of {len(self.p_values)}"
-        noun = self.noun if count == 1 and not of_all else f"{self.noun}s"
+            of_all, others = f" of {len(self.p_values)}", f"other {len(self.p_values) - out}"
+        noun = self.noun if out == 1 and not of_all else f"{self.noun}s"
         return (
-            f"{count}{of_all} {noun} {'is' if count == 1 else 'are'} ruled out as best, with "
-            f"probability at least {share(self.delta)}."
+            f"{out}{of_all} {noun} {'is' if out == 1 else 'are'} ruled out: a best {self.noun} is "
+            f"among the {others}, {confidence}."
         )
 
     def _comparison(self) -> str:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
+from ..checks import SMALLEST
+from ..errors import InvalidProblem
 from ..kernels.parts import expect, log_value
 from .base import (
     BETS,
@@ -30,6 +32,13 @@ from .base import (
 @dataclass(frozen=True)
 class SubGaussianEvidence:
     scale: float
+
+    def __post_init__(self) -> None:
+        if self.scale < SMALLEST:
+            raise InvalidProblem(
+                f"noise (R) must be at least {SMALLEST:g}, or its square is lost; got "
+                f"{self.scale:g}. Measure rewards in other units."
+            )
 
     def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:
         return Guess(np.full(len(means), self.scale**2), means)

@@ -142,10 +142,12 @@ class Race(Conversation):
     def p_values(self) -> FloatArray:
         """For each arm a p-value of its being best, valid at all times at once.
 
-        1 for arms that cannot be the answer. Duplicates share one.
+        It includes the share of δ that is spent elsewhere: an arm is discarded when it is at most
+        δ. 1 for arms that cannot be the answer. Duplicates share one.
         """
-        first = _leads_to(self.problem)
-        return np.where(first < 0, 1.0, np.exp(-self.peaks)[first])
+        first, problem = _leads_to(self.problem), self.problem
+        values = np.minimum(1.0, problem.delta * np.exp(self.thresholds()[0] - self.peaks))
+        return np.where(first < 0, 1.0, values[first])
 
     @property
     def contest(self) -> Contest | None:
