@@ -9,6 +9,7 @@ none is left, whose answer would be wrong.
 """
 
 import argparse
+import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -67,6 +68,72 @@ def ties() -> dict[str, Tie]:
     }
 
 
+Pay = Callable[[int], float]
+
+
+def delayed_rewards(explorer: Race, pay: Pay, rng: np.random.Generator, pulls: int) -> Race:
+    """Ten workers, of whom any may be the next to report."""
+    pending: list[int] = []
+    for _ in range(pulls):
+        if explorer.done:
+            break
+        pending += explorer.ask_many(10 - len(pending), pending=pending)
+        arm = pending.pop(int(rng.integers(len(pending))))
+        explorer.tell(arm, pay(arm))
+    return explorer
+
+
+def batches(explorer: Race, pay: Pay, rng: np.random.Generator, pulls: int) -> Race:
+    """Batches of twenty, reported from the last to the first."""
+    while not explorer.done and explorer.counts.sum() < pulls:
+        arms = explorer.ask_many(20)[::-1]
+        explorer.tell_many(arms, [pay(arm) for arm in arms])
+    return explorer
+
+
+def restarts(explorer: Race, pay: Pay, rng: np.random.Generator, pulls: int) -> Race:
+    """Saved and read again every fifty pulls."""
+    for n in range(pulls):
+        if explorer.done:
+            break
+        explorer.tell(arm := explorer.ask(), pay(arm))
+        if n % 50 == 0:
+            explorer = Race.from_state(json.loads(json.dumps(explorer.state())))
+    return explorer
+
+
+def noise_chaser(explorer: Race, pay: Pay, rng: np.random.Generator, pulls: int) -> Race:
+    """Between pulls that are asked for, unasked ones of the arm with the best average."""
+    while not explorer.done and explorer.counts.sum() < pulls:
+        explorer.tell(arm := explorer.ask(), pay(arm))
+        counts, sums, _ = explorer.told
+        lucky = int(np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf).argmax())
+        explorer.tell(lucky, pay(lucky))
+    return explorer
+
+
+ADVERSARIES = {
+    "delays": delayed_rewards,
+    "batches": batches,
+    "restarts": restarts,
+    "a sampler that chases noise": noise_chaser,
+}
+
+
+def discards_against(name: str, runs: int, pulls: int = 400) -> BoolArray:
+    """Return which of three equal arms each run discarded in which rewards come in such a way."""
+    return np.array(
+        Parallel(n_jobs=-1)(delayed(_against)(name, seed, pulls) for seed in range(runs))
+    )
+
+
+def _against(name: str, seed: int, pulls: int) -> BoolArray:
+    explorer, rng = Race(Problem(np.eye(3), noise=1.0, delta=DELTA)), np.random.default_rng(seed)
+    explorer = ADVERSARIES[name](explorer, lambda arm: float(rng.standard_normal()), rng, pulls)
+    found: BoolArray = ~explorer.in_play
+    return found
+
+
 def discards(name: str, runs: int, first: int = 0) -> BoolArray:
     """Return which of the best arms each run discarded, shape (runs, best arms)."""
     seeds = range(first, first + runs)
@@ -83,8 +150,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10_000)
     runs = parser.parse_args().runs
     rows: list[dict[str, Any]] = []
-    for name in ties():
-        found = discards(name, runs)
+    for name in (*ties(), *ADVERSARIES):
+        found = discards_against(name, runs) if name in ADVERSARIES else discards(name, runs)
         worst = int(found.sum(axis=0).max())
         low, high = clopper_pearson(worst, runs)
         row = {"tie": name, "runs": runs, "discarded": worst, "low": low, "high": high}

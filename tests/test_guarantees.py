@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.coverage import ADVERSARIES, discards, discards_against, ties
 from benchmarks.guarantees import (
     DELTA,
     TIED_ROUNDS,
@@ -104,3 +105,20 @@ def test_the_compiled_lane_does_not_drift():
     direct = explorer.estimate.contrasts(0).variance
     row = book.gap_variance[book.row_of[0]]
     assert np.allclose(row[1:], direct[1:], rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ties())
+def test_a_race_rarely_discards_a_best_arm(name):
+    """Each of the arms that tie for best, in fewer than δ of the runs; benchmarks/coverage.py."""
+    found = discards(name, 1_000)
+    print(f"{name}: {found.sum(axis=0).max()} of 1,000, any of them {found.any(axis=1).sum()}")
+    assert found.sum(axis=0).max() <= errors_allowed(1_000, DELTA)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_a_race_rarely_discards_a_best_arm_however_rewards_come(name):
+    found = discards_against(name, 1_000)
+    print(f"{name}: {found.sum(axis=0).max()} of 1,000")
+    assert found.sum(axis=0).max() <= errors_allowed(1_000, DELTA)
