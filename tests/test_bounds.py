@@ -142,7 +142,7 @@ def test_worst_case_is_never_shorter_than_what_it_bounds(d):
 def test_a_fixed_design_rarely_takes_the_best_arm_for_worse():
     """Each of K - 1 arms as good as the best gets its share of δ, at all times at once."""
     count, rounds, runs = 3, 200, 1_000
-    problem, bound = Problem(np.eye(count), delta=0.1), FixedDesign()
+    problem, bound = Problem(np.eye(count), delta=0.1, noise=1.0), FixedDesign()
     estimate, rng = bound.estimate(problem), np.random.default_rng(3)
     noise = rng.standard_normal((runs, rounds, count))
     averages = noise.cumsum(axis=1) / np.arange(1, rounds + 1)[:, None]
@@ -256,7 +256,7 @@ def test_refinement_is_the_same_in_both_lanes(elimination):
 def test_no_duplicate_keeps_refinement_from_settling(elimination):
     """Nor does one of the leader, whose gap of 0 settles nothing, in either lane."""
     arms = soare(2, 0.1).arms[[0, 1, 2, 0, 2, 0]]
-    problem, world = Problem(arms), Gaussian(arms, [2.0, 0.0])
+    problem, world = Problem(arms, noise=1.0), Gaussian(arms, [2.0, 0.0])
 
     def pulls(seed, lane, *, refined):
         bound = Mixture(refined=refined)

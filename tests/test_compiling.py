@@ -346,7 +346,7 @@ def test_commands_run_where_nothing_can_be_written(monkeypatch):
     ("simulates", "words"),
     [
         ("lingape.paper.demo.play_demo", ["demo"]),
-        ("lingape.forecast.forecast", ["plan", "arms.csv", "--gap", "1"]),
+        ("lingape.forecast.forecast", ["plan", "arms.csv", "--gap", "1", "--noise-scale", "1"]),
         ("lingape.study.Study.run", ["reproduce", "table1"]),
         ("lingape.study.Study.run", ["compare"]),
         ("lingape.study.Study.run", ["leaderboard", "--no-data"]),

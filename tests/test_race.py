@@ -270,7 +270,11 @@ def test_lanes_agree_on_every_kind_of_noise(name):
         )
         assert fast.lane == "compiled"
         assert plain.counts.tolist() == fast.counts.tolist()
-        assert plain.certificate == fast.certificate
+        np.testing.assert_allclose(
+            plain.certificate.p_values, fast.certificate.p_values, rtol=1e-9
+        )
+        assert plain.certificate.arm == fast.certificate.arm
+        assert plain.certificate.gap_bound == fast.certificate.gap_bound
 
 
 def test_a_compiled_run_can_go_on_in_the_plain_lane():

@@ -69,8 +69,8 @@ def log_mean_exp_chi(x: FloatArray, freedom: int) -> FloatArray:
 
     By the trapezoidal rule in log χ, which is exact to rounding for an integrand like this.
 
-    >>> float(log_mean_exp_chi(np.array(0.0), 2).round(9)) + 0.0
-    0.0
+    >>> abs(float(log_mean_exp_chi(np.array(0.0), 7))) < 1e-9
+    True
     """
     mode = 0.5 * (x + np.sqrt(x**2 + 4.0 * freedom))
     step = 1.0 / np.sqrt(mode**2 + freedom)

@@ -146,7 +146,8 @@ class Race(Conversation):
         δ. 1 for arms that cannot be the answer. Duplicates share one.
         """
         first, problem = _leads_to(self.problem), self.problem
-        values = np.minimum(1.0, problem.delta * np.exp(self.thresholds()[0] - self.peaks))
+        elsewhere = max(0.0, self.thresholds()[0] + math.log(problem.delta))
+        values = np.minimum(1.0, np.exp(elsewhere - self.peaks))
         return np.where(first < 0, 1.0, values[first])
 
     @property
@@ -154,11 +155,12 @@ class Race(Conversation):
         """The leader, the rival with the least evidence against it, and the gap bound."""
         if self._leader is None or not self.estimate.ready:
             return None
-        rivals = np.flatnonzero(self.in_play)
+        rivals = np.flatnonzero(_first_of_each(self.problem) if self.done else self.in_play)
         rivals = rivals[rivals != self._leader]
-        if not len(rivals):
+        if not len(rivals):  # all arms are the same arm
             return None
-        return Contest(self._leader, int(rivals[self.peaks[rivals].argmin()]), self._proven())
+        margin = self.certificate().gap_bound if self.done else self._proven()
+        return Contest(self._leader, int(rivals[self.peaks[rivals].argmin()]), margin)
 
     def _pick(self, estimate: LeastSquares) -> int:
         return self.ask_many(1)[0]

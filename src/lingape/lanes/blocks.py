@@ -127,12 +127,12 @@ class BlockLane:
     def prepare(self, world: Any) -> None:
         """Compile what a run in this world needs."""
         kernel = self._explorer.evidence.kernel()
-        advance.compile_for(self.course, kernel, world, np.random.default_rng(0), 0)
+        play_blocks.compile_for(self.course, kernel, world, np.random.default_rng(0), 0)
 
     def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
         kernel = self._explorer.evidence.kernel()
-        while (status := advance(self.course, kernel, world, rng, until)) == CROWDED:
+        while (status := play_blocks(self.course, kernel, world, rng, until)) == CROWDED:
             course = self.course
             more = np.zeros_like(course.within)
             self.course = course._replace(
@@ -172,7 +172,7 @@ class BlockLane:
 
 
 @EntryPoint
-def advance(
+def play_blocks(
     course: Course, evidence: Any, world: Any, rng: np.random.Generator, until: int
 ) -> int:
     """Play on until settled, `until` pulls, or until there are more leaders than room for them."""
@@ -231,11 +231,11 @@ def _weigh(course: Course, evidence: Any) -> None:
     for m in range(d):
         lifted[m, m] += ridge
     factored_inverse(lifted, inverse)
-    rank = (inverse * v).sum()
+    rank, solver = (inverse * v).sum(), _solver(v, inverse)
     sub = BlockKernel(
         Sums(course.block.counts[arms], course.block.sums[arms], course.block.squares[arms]),
         Guess(guess.variances[arms], guess.means[arms]),
-        _residual(course, arms, v, inverse),
+        _residual(course, arms, v, solver),
         int(quotas.sum() - round(rank)),
     )
     y, z, weights = np.empty(d), np.empty(d), np.empty(len(arms))
@@ -253,7 +253,7 @@ def _weigh(course: Course, evidence: Any) -> None:
         i = clock[RUNNER_UP] if j == clock[LEADING] else clock[LEADING]
         for m in range(d):
             y[m] = x[i, m] - x[j, m]
-        if not _solve(v, inverse, y, z):
+        if not _solve(v, solver, y, z):
             continue
         length, square, score = 0.0, 0.0, 0.0
         for m in range(d):
@@ -279,7 +279,7 @@ def _weigh(course: Course, evidence: Any) -> None:
 
 
 @compiled
-def _residual(course: Course, arms: IntArray, v: FloatArray, inverse: FloatArray) -> float:
+def _residual(course: Course, arms: IntArray, v: FloatArray, solver: FloatArray) -> float:
     """Return the sum of squares that the block's fit leaves, standardised."""
     x, (counts, sums, squares), variances = course.x, course.block, course.guess.variances
     d, total = x.shape[1], 0.0
@@ -287,7 +287,7 @@ def _residual(course: Course, arms: IntArray, v: FloatArray, inverse: FloatArray
     for k in arms:
         for m in range(d):
             b[m] += x[k, m] * sums[k] / variances[k]
-    _solve(v, inverse, b, theta)
+    _solve(v, solver, b, theta)
     for k in arms:
         average, fitted = sums[k] / counts[k], 0.0
         for m in range(d):
@@ -298,19 +298,37 @@ def _residual(course: Course, arms: IntArray, v: FloatArray, inverse: FloatArray
 
 
 @compiled
-def _solve(v: FloatArray, inverse: FloatArray, y: FloatArray, z: FloatArray) -> bool:
-    """Write z with Vz = y, and return whether there is one."""
-    d = len(y)
-    rest, step, largest, error = y.copy(), np.empty(d), 0.0, 0.0
-    z[:] = 0.0
-    for _ in range(REFINEMENTS + 1):
-        multiply(inverse, rest, step)
-        z += step
-        multiply(v, z, rest)
-        for m in range(d):
-            rest[m] = y[m] - rest[m]
+def _solver(v: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return what Fit.of has as `solver`."""
+    solver, product = np.empty(v.shape), np.empty(v.shape)
+    _write_product(inverse, v, product)
+    _write_product(product, inverse, solver)
+    for _ in range(REFINEMENTS):
+        square = np.empty(v.shape)
+        _write_product(solver, v, product)
+        _write_product(product, solver, square)
+        solver = 2.0 * solver - square
+    return solver
+
+
+@compiled
+def _write_product(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
+    d = len(a)
     for m in range(d):
-        largest, error = max(largest, abs(y[m])), max(error, abs(rest[m]))
+        for n in range(d):
+            out[m, n] = 0.0
+            for k in range(d):
+                out[m, n] += a[m, k] * b[k, n]
+
+
+@compiled
+def _solve(v: FloatArray, solver: FloatArray, y: FloatArray, z: FloatArray) -> bool:
+    """Write z with Vz = y, and return whether there is one."""
+    fitted, largest, error = np.empty(len(y)), 0.0, 0.0
+    multiply(solver, y, z)
+    multiply(v, z, fitted)
+    for m in range(len(y)):
+        largest, error = max(largest, abs(y[m])), max(error, abs(y[m] - fitted[m]))
     return bool(error <= SOLVED * largest)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..evidence.base import Guess, Sums
 
-RIDGE, REFINEMENTS = 1e-9, 4  # to solve singular systems
-SOLVED = 1e-9  # relative errors up to this are rounding
+RIDGE, REFINEMENTS = 1e-9, 3  # to solve singular systems
+SOLVED = 1e-8  # relative errors up to this are rounding
 WHOLE = ("arms", "quotas", "counts", "rivals")  # whole numbers in a saved block
 
 
@@ -132,9 +132,9 @@ class Fit(NamedTuple):
         v = (x.T * (block.quotas / block.guess.variances)) @ x
         ridge = RIDGE * np.trace(v) / len(v)
         inverse = np.linalg.inv(v + ridge * np.eye(len(v)))
-        solver = inverse
-        for _ in range(REFINEMENTS):
-            solver = solver + (np.eye(len(v)) - solver @ v) @ inverse
+        solver = inverse @ v @ inverse  # 0 where V is 0
+        for _ in range(REFINEMENTS):  # by Newton and Schulz
+            solver = 2.0 * solver - solver @ v @ solver
         return cls(x, v, inverse, solver)
 
     def solves(self, y: FloatArray) -> BoolArray:
