@@ -256,6 +256,32 @@ def test_kernel_plans_the_same_shares():
         assert longest(found) <= 1.2 * xy(x, y, tolerance=1e-3).value
 
 
+def test_blocks_that_do_not_span_the_space_count():
+    """Arms 0 and 1 alone say how arms 2 and 3 compare, which differ in the same feature."""
+    rng = np.random.default_rng(0)
+    for scale in (1e-6, 1.0, 1e6):
+        explorer = Race(Problem([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], noise=scale))
+        x = explorer.estimate.features
+        quotas = np.append(rng.integers(1, 500, 2), [0, 0])
+        block = Block.of(
+            quotas,
+            Guess(np.full(4, scale**2), np.zeros(4)),
+            leader=3,
+            runner_up=2,
+            rivals=np.array([2]),
+            gaps=np.array([scale]),
+            errors=np.array([scale]),
+            pulls=10,
+        )
+        fit = Fit.of(block, x[block.arms])
+        assert fit.rank == 2
+        assert fit.solves(x[[3]] - x[[2]]).all()
+        assert not fit.solves(x[[2]] - x[[0]]).any()
+        z = (x[3] - x[2]) @ fit.solver
+        variance = scale**2 * (1 / quotas[0] + 1 / quotas[1])
+        assert (x[3] - x[2]) @ z == pytest.approx(variance)
+
+
 @pytest.mark.parametrize("name", NOISES)
 def test_lanes_agree_on_every_kind_of_noise(name):
     instance = canonical(4, 0.3)
