@@ -502,6 +502,18 @@ def test_many_arms():
     assert explorer.in_play[pay.means.argmax()]
 
 
+def test_arms_without_a_success_are_not_starved():
+    """Rare successes and no features: every arm in play keeps getting pulls."""
+    rates = np.append([0.12], np.full(39, 0.02))
+    explorer, rng = Race(Problem(np.eye(40), noise="binary")), np.random.default_rng(0)
+    for _ in range(6_000):
+        if explorer.done:
+            break
+        explorer.tell(arm := explorer.ask(), float(rng.random() < rates[arm]))
+    assert explorer.done
+    assert explorer.recommend() == 0
+
+
 def discarded(explorer, best):
     """Whether an arm that is best was discarded."""
     return not explorer.in_play[best].all()
