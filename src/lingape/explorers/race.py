@@ -24,6 +24,7 @@ from ..certificate import TELLING_ASSUMPTION
 from ..checks import checked_whole
 from ..contests import Contest
 from ..designs import g_optimal
+from ..errors import InvalidState
 from ..evidence import Finding, evidence_for
 from ..evidence.base import Guess, Sums, placed_bets
 from ..evidence.shares import FAINT, FEW, racing
@@ -100,7 +101,8 @@ class Race(Conversation):
         count = len(problem)
         self.evidence = evidence_for(problem.noise)
         self.told = Sums.nothing(count)
-        self.in_play = _first_of_each(problem)
+        self._first = _first_alike(problem)
+        self.in_play: BoolArray = self._first == np.arange(count)
         self.log_evidence: FloatArray = np.zeros(count)  # log E_j
         self.peaks: FloatArray = np.zeros(count)  # the largest that it has been
         self.leaders: list[int] = []  # arms that have led, in order; with ε > 0 only
@@ -110,10 +112,8 @@ class Race(Conversation):
         pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
         self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
         self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
-        self.shares, self.planned = (
-            self.spread,
-            (0, -1, 0),
-        )  # at so many pulls, for whom, of how many
+        self.shares = self.spread  # of the last plan
+        self.planned = 0, -1, 0  # at how many pulls that was, for which leader, of how many arms
         quotas: IntArray = np.zeros(count, dtype=np.int64)
         if len(pullable) <= FEW:
             quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * x.shape[1])
@@ -145,22 +145,25 @@ class Race(Conversation):
         It includes the share of δ that is spent elsewhere: an arm is discarded when it is at most
         δ. 1 for arms that cannot be the answer. Duplicates share one.
         """
-        first, problem = _leads_to(self.problem), self.problem
-        elsewhere = max(0.0, self.thresholds()[0] + math.log(problem.delta))
+        elsewhere = max(0.0, self.thresholds()[0] + math.log(self.problem.delta))
         values = np.minimum(1.0, np.exp(elsewhere - self.peaks))
-        return np.where(first < 0, 1.0, values[first])
+        return np.where(self._first < 0, 1.0, values[self._first])
 
     @property
     def contest(self) -> Contest | None:
         """The leader, the rival with the least evidence against it, and the gap bound."""
         if self._leader is None or not self.estimate.ready:
             return None
-        rivals = np.flatnonzero(_first_of_each(self.problem) if self.done else self.in_play)
+        rivals = self._compared() if self.done else np.flatnonzero(self.in_play)
         rivals = rivals[rivals != self._leader]
         if not len(rivals):  # all arms are the same arm
             return None
         margin = self.certificate().gap_bound if self.done else self._proven()
         return Contest(self._leader, int(rivals[self.peaks[rivals].argmin()]), margin)
+
+    def _compared(self) -> IntArray:
+        """Return the arms that were in play at first: of duplicates one."""
+        return np.flatnonzero(self._first == np.arange(len(self._first)))
 
     def _pick(self, estimate: LeastSquares) -> int:
         return self.ask_many(1)[0]
@@ -331,7 +334,7 @@ class Race(Conversation):
 
     def _discard(self) -> None:
         """Keep the arms in play that have too little evidence against them, or the least."""
-        compared = np.flatnonzero(_first_of_each(self.problem))
+        compared = self._compared()
         peaks = self.peaks[compared]
         self.in_play[:] = False
         self.in_play[compared[peaks < self.thresholds()[0]]] = True
@@ -351,6 +354,8 @@ class Race(Conversation):
             if (self.within[n][1][left[left != leader]] >= enough).all():
                 self._leader = leader
                 self._verdict = self._certified(self.problem.epsilon, settled=True)
+        if self._leader is not None and not self.done and not self.in_play[self._leader]:
+            self._leader = int(left[self.estimate.means[left].argmax()])  # until the next plan
 
     def _looks_best(self) -> list[int]:
         if self._leader is not None:
@@ -427,6 +432,12 @@ class Race(Conversation):
         self._discard()
         self._check_kept(counts)
 
+    def _check_restored(self) -> None:
+        if not self.blocks and not self.done:
+            raise InvalidState(
+                "The saved state has no block to go on with. Restore an undamaged copy."
+            )
+
     def _check_kept(self, counts: FloatArray) -> None:
         """Raise ValueError if what was read does not hold together."""
         told, blocks = self.told, self.blocks
@@ -441,23 +452,20 @@ class Race(Conversation):
             or len(self.within) != len(self.leaders)
             or (self.shares < 0).any()
             or not self.shares.any()
-            or not (blocks or self._leader is not None)
             or any(block.pulls > told.counts.sum() for block in blocks)
+            or any(
+                self.problem.epsilon > 0 and len(block.rivals) and block.leader not in self.leaders
+                for block in blocks
+            )
         ):
             raise ValueError("rewards, blocks and evidence do not hold together")
 
 
-def _first_of_each(problem: Problem) -> BoolArray:
-    """Return which arms are compared: of those with the same features the first answer."""
-    return np.asarray(_leads_to(problem) == np.arange(len(problem)))
-
-
-def _leads_to(problem: Problem) -> IntArray:
+def _first_alike(problem: Problem) -> IntArray:
     """Return for each answer the first answer with its features, and for other arms -1."""
     answers = np.flatnonzero(problem.can_answer)
     first = np.full(len(problem), -1, dtype=np.int64)
-    for arm in answers[::-1]:
-        first[problem.twins[arm]] = arm
+    first[problem.twins[answers[::-1]]] = answers[::-1]  # the first one is written last
     return np.where(problem.can_answer, first[problem.twins], -1)
 
 
