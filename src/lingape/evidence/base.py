@@ -9,20 +9,21 @@ from ..arrays import FloatArray, IntArray
 from ..kernels.parts import inlined
 
 # A bet is a gap λ that rewards may show. The largest is the standard error that few pulls leave,
-# and each other half the one before. The first COMMON are equally likely beforehand, and the
-# others share what is left, each half as likely as the one before.
-BETS, COMMON, RARE = 24, 7, 0.05
+# and each other is STEP times the one before. The first COMMON are equally likely beforehand, and
+# the others share what is left, each STEP times as likely as the one before.
+BETS, COMMON, RARE, STEP = 32, 14, 0.07, math.sqrt(0.5)
 # Estimates of the gap that is bet on are taken to be this much less certain than they are: the
 # leader is the arm that was overestimated most.
 DOUBT = 2.0
+NEGLIGIBLE = -30.0  # log-weights this far below the largest are left out
+SIZES = STEP ** np.arange(BETS)
 LOG_PRIOR = np.log(
     np.where(
         np.arange(BETS) < COMMON,
         (1.0 - RARE) / COMMON,
-        RARE * 0.5 ** (np.arange(BETS) - COMMON + 1.0),
+        RARE * (1.0 - STEP) * STEP ** (np.arange(BETS) - COMMON),
     )
 )
-HALVES = 0.5 ** np.arange(BETS)
 
 
 class Sums(NamedTuple):
@@ -69,8 +70,8 @@ class Finding(NamedTuple):
     weights: FloatArray  # (J, A)
     scores: FloatArray  # (J,) S
     information: FloatArray  # (J,) I
-    bets: FloatArray  # (J, BETS) λ
-    log_weights: FloatArray  # (J, BETS) of the bets, which sum to 1
+    bets: FloatArray  # (J, B) λ
+    log_weights: FloatArray  # (J, B) of the bets, which sum to 1
     shift: float  # what the gap is compared with: ε, or 0
     sums: Sums  # (A,)
     guess: Guess  # (A,)
@@ -102,8 +103,12 @@ def placed_bets(
     gaps: FloatArray, errors: FloatArray, largest: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return bets and the logarithms of their weights, for estimated gaps with standard errors."""
-    bets = largest[:, None] * HALVES
+    bets = largest[:, None] * SIZES
     log_weights = LOG_PRIOR - 0.5 / DOUBT * np.square((bets - gaps[:, None]) / errors[:, None])
+    log_weights -= log_weights.max(axis=1, keepdims=True)
+    log_weights[log_weights < NEGLIGIBLE] = -np.inf
+    used = np.isfinite(log_weights).any(axis=0)
+    bets, log_weights = bets[:, used], log_weights[:, used]
     return bets, log_weights - log_sum(log_weights)[:, None]
 
 
@@ -136,10 +141,19 @@ class BlockKernel(NamedTuple):
 
 
 @inlined
-def log_bet(contest: ContestKernel, bet: float, k: int) -> float:
+def log_bet(contest: ContestKernel, k: int) -> float:
     """Return the logarithm of the weight of the k-th bet, but for a constant."""
-    away = (bet - contest.gap) / contest.error
-    return float(LOG_PRIOR[k]) - 0.5 / DOUBT * away * away
+    away = (contest.largest * SIZES[k] - contest.gap) / contest.error
+    return float(LOG_PRIOR[k] - 0.5 / DOUBT * away * away)
+
+
+@inlined
+def log_largest(contest: ContestKernel) -> float:
+    """Return the largest of these logarithms."""
+    largest = -math.inf
+    for k in range(BETS):
+        largest = max(largest, log_bet(contest, k))
+    return largest
 
 
 @inlined

@@ -22,6 +22,8 @@ from ..kernels.parts import compiled, expect, log_value
 from ..noise import Binary, Bounded
 from .base import (
     BETS,
+    NEGLIGIBLE,
+    SIZES,
     BlockKernel,
     ContestKernel,
     Finding,
@@ -29,6 +31,7 @@ from .base import (
     Sums,
     log_added,
     log_bet,
+    log_largest,
     log_sum,
 )
 
@@ -182,25 +185,26 @@ def _log_value(evidence: BoundedKernel, contest: ContestKernel, block: BlockKern
         m, w = (block.guess.means[a] - evidence.low) / width, width * weights[a]
         depth = max(depth, w * m, -w * (1.0 - m))
         moved += counts[a] * weights[a]
-    total, paid, bet = -math.inf, -math.inf, contest.largest
+    total, paid, largest = 0.0, -math.inf, log_largest(contest)
     for k in range(BETS):
-        log_weight = log_bet(contest, bet, k)
-        safe = min(bet, DEEPEST / depth)
-        logs = safe * (moved * evidence.low + contest.shift * contest.information)
+        log_weight = log_bet(contest, k) - largest
+        if log_weight < NEGLIGIBLE:
+            continue
+        bet = min(contest.largest * SIZES[k], DEEPEST / depth)
+        logs = bet * (moved * evidence.low + contest.shift * contest.information)
         for a in range(len(weights)):
             n, (s, s2) = counts[a], _moved(evidence, block.told, a)
             m = (block.guess.means[a] - evidence.low) / width
-            beta = safe * width * weights[a]
+            beta = bet * width * weights[a]
             if evidence.binary:
                 logs += s * math.log1p(beta * (1.0 - m)) + (n - s) * math.log1p(-beta * m)
                 logs += n * beta * m
             else:
                 c = _curvature(max(beta * m, -beta * (1.0 - m)))
                 logs += beta * s - c * beta**2 * max(s2 - 2 * m * s + n * m**2, 0.0)
-        total = log_added(total, log_weight)
+        total += math.exp(log_weight)
         paid = log_added(paid, log_weight + logs)
-        bet *= 0.5
-    return paid - total
+    return paid - math.log(total)
 
 
 @compiled

@@ -20,6 +20,8 @@ from ..arrays import FloatArray
 from ..kernels.parts import compiled, expect, log_value
 from .base import (
     BETS,
+    NEGLIGIBLE,
+    SIZES,
     BlockKernel,
     ContestKernel,
     Finding,
@@ -27,6 +29,7 @@ from .base import (
     Sums,
     log_added,
     log_bet,
+    log_largest,
     log_sum,
 )
 
@@ -120,14 +123,15 @@ def _log_value(contest: ContestKernel, residual: float, freedom: int) -> float:
     root = math.sqrt(contest.information)
     shifted = (contest.score + contest.shift * contest.information) / root
     u = shifted / math.sqrt(max(shifted**2 + residual, 1e-300))
-    total, paid, bet = -math.inf, -math.inf, contest.largest
+    total, paid, largest = 0.0, -math.inf, log_largest(contest)
     for k in range(BETS):
-        log_weight, effect = log_bet(contest, bet, k), bet * root
-        total = log_added(total, log_weight)
-        mean = _log_mean_exp_chi(effect * u, freedom + 1)
-        paid = log_added(paid, log_weight + mean - 0.5 * effect**2)
-        bet *= 0.5
-    return paid - total
+        log_weight = log_bet(contest, k) - largest
+        if log_weight >= NEGLIGIBLE:
+            effect = contest.largest * SIZES[k] * root
+            mean = _log_mean_exp_chi(effect * u, freedom + 1)
+            total += math.exp(log_weight)
+            paid = log_added(paid, log_weight + mean - 0.5 * effect**2)
+    return paid - math.log(total)
 
 
 @compiled

@@ -18,6 +18,8 @@ from ..errors import InvalidProblem
 from ..kernels.parts import expect, log_value
 from .base import (
     BETS,
+    NEGLIGIBLE,
+    SIZES,
     BlockKernel,
     ContestKernel,
     Finding,
@@ -25,6 +27,7 @@ from .base import (
     Sums,
     log_added,
     log_bet,
+    log_largest,
     log_sum,
 )
 
@@ -73,10 +76,10 @@ def _(
 @log_value.of(SubGaussianKernel)
 def _(evidence: SubGaussianKernel, contest: ContestKernel, block: BlockKernel) -> float:
     score = contest.score + contest.shift * contest.information
-    total, paid, bet = -math.inf, -math.inf, contest.largest
+    total, paid, largest = 0.0, -math.inf, log_largest(contest)
     for k in range(BETS):
-        log_weight = log_bet(contest, bet, k)
-        total = log_added(total, log_weight)
-        paid = log_added(paid, log_weight + bet * score - 0.5 * bet * bet * contest.information)
-        bet *= 0.5
-    return paid - total
+        log_weight, bet = log_bet(contest, k) - largest, contest.largest * SIZES[k]
+        if log_weight >= NEGLIGIBLE:
+            total += math.exp(log_weight)
+            paid = log_added(paid, log_weight + bet * score - 0.5 * bet**2 * contest.information)
+    return paid - math.log(total)

@@ -37,10 +37,10 @@ from ..scaffold.phases import only_its_own
 from ..ties import LEADER, first_max
 
 FIRST = 2  # a block has at least this many pulls per dimension,
-GROWTH = 30  # and at least one for this many pulls before it
+GROWTH = 60  # and at least one for this many pulls before it
 FRESH = 1.1  # shares are planned anew when pulls have grown by this factor
-CAUTION = 2.0  # standard errors below which an estimated gap says little about where to pull
-ASIDE = 0.05  # the share of δ behind the gap bound of certificates
+CAUTION = 2.5  # standard errors below which an estimated gap says little about where to pull
+ASIDE = 0.02  # the share of δ behind the gap bound of certificates
 ROUNDING = 1e-14  # relative to the sums behind a score, which is lowered by so much
 PLANNED_ASSUMPTION = stated(
     "Rewards come in whatever order, but one trial's luck has nothing to do with another's.",
