@@ -165,9 +165,9 @@ def evidence(x, block, rewards, i, j, *, gap, error, shift, noise):
     typical = sum(n * variance for _, n, variance, _ in block) / sum(n for _, n, _, _ in block)
     largest = math.sqrt(y @ y * typical / (2 * d))
     total = paid = 0.0
-    for k in range(24):
-        bet = largest / 2**k
-        prior = 0.95 / 7 if k < 7 else 0.05 / 2 ** (k - 6)
+    for k in range(32):
+        bet = largest / 2 ** (k / 2)
+        prior = 0.93 / 14 if k < 14 else 0.07 * (1 - 2**-0.5) / 2 ** ((k - 14) / 2)
         belief = prior * math.exp(-((bet - gap) ** 2) / (4 * error**2))
         if noise == "known":
             score = sum(weight[a] * r for a, r in rewards) + shift * information
