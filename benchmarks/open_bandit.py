@@ -28,9 +28,9 @@ from lingape.printable import markdown_table
 
 CAMPAIGNS = ("all", "men", "women")
 DELTA = 0.05
-LIMIT = 1_000_000  # pulls of a simulated run
-SEEDS = 3
-NEEDED = ("R = 1/2, at least", "variances known, at least", "Race")  # heads of columns
+LIMIT = 100_000_000  # pulls of a simulated run
+SEEDS = 10
+NEEDED = ("R = 1/2, at least", "variances known, at least", f"Race, {SEEDS} runs")  # heads of columns
 DRAWS = 20_000  # of clicks among items, to test whether items differ
 
 
@@ -150,11 +150,10 @@ def differ(log: Log) -> float:
     return float((spread >= spread[0] - 1e-9).mean())
 
 
-def needed(log: Log, limit: int) -> dict[str, Any]:
+def needed(log: Log) -> dict[str, Any]:
     """Return how many impressions it would take if the rates in the log were the truth.
 
-    Rates are (clicks + 1/2)/(shown + 1): no item is never clicked. Race is simulated where even
-    an algorithm that knows the variances can do with less than the limit.
+    Rates are (clicks + 1/2)/(shown + 1): no item is never clicked.
     """
     rates = (log.clicked + 0.5) / (log.shown + 1.0)
     arms = np.eye(len(rates))
@@ -165,10 +164,9 @@ def needed(log: Log, limit: int) -> dict[str, Any]:
     design = xy(
         scaled, arms[best] - arms[others], gaps=rates[best] - rates[others], tolerance=1e-3
     )
-    least_known = divergence(DELTA) * 2.0 * design.lower_bound
     runs = [
-        run(Race(problem), ZeroOne(arms, rates), seed=seed, max_pulls=limit)
-        for seed in range(SEEDS if least_known < limit else 0)
+        run(Race(problem), ZeroOne(arms, rates), seed=seed, max_pulls=LIMIT)
+        for seed in range(SEEDS)
     ]
     return {
         "campaign": log.campaign,
@@ -181,7 +179,7 @@ def needed(log: Log, limit: int) -> dict[str, Any]:
         # 2.65·T*: with Gaussian noise that has R = 1/2, which is all that LinGapE uses, and with
         # the variances that 0/1 rewards have.
         "least_half": characteristic_time(problem, rates, tolerance=1e-3).samples(DELTA),
-        "least_known": least_known,
+        "least_known": divergence(DELTA) * 2.0 * design.lower_bound,
         "race": [result.pulls for result in runs],
         "settled": [result.certificate.settled for result in runs],
         "correct": [result.correct for result in runs],
@@ -191,7 +189,6 @@ def needed(log: Log, limit: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("path", type=Path, help="the wheel of obp, or its folder obd")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="pulls of a simulated run")
     given = parser.parse_args()
     logs = [read(given.path, campaign) for campaign in CAMPAIGNS]
     rows = [row for log in logs for row in proven(log)]
@@ -203,17 +200,15 @@ def main() -> None:
         cells = [row["campaign"], features, fed, f"{row['rows']:,}", str(row["ruled_out"])]
         table.append([*cells, smallest, "the best item" if row["done"] else "nothing"])
     print(markdown_table(table, "lllrrll"))
-    costs = [needed(log, given.limit) for log in logs]
+    costs = [needed(log) for log in logs]
     table = [["campaign", "items", "clicks", "all the same?", "best two rates", *NEEDED]]
     for cost in costs:
-        pulls = [
-            f"{n:,}" if settled else f"> {n:,}"
-            for n, settled in zip(cost["race"], cost["settled"], strict=True)
-        ]
+        pulls, settled = cost["race"], all(cost["settled"])
+        told = f"{np.mean(pulls):,.0f} ({min(pulls):,} to {max(pulls):,})"
         facts = [cost["campaign"], str(cost["items"]), str(cost["clicks"])]
         rates = f"{cost['best']:.2%}, {cost['second']:.2%}"
         least = [f"{cost['least_half']:,.0f}", f"{cost['least_known']:,.0f}"]
-        told = "; ".join(pulls) or "not simulated"
+        told = told if settled else f"more than {told}"
         table.append([*facts, f"p = {cost['differ']:.2f}", rates, *least, told])
     print(markdown_table(table, "lrrllrrl"))
     print(record.write("open_bandit", [*rows, *costs]))
