@@ -30,7 +30,7 @@ CAMPAIGNS = ("all", "men", "women")
 DELTA = 0.05
 LIMIT = 100_000_000  # pulls of a simulated run
 SEEDS = 10
-NEEDED = ("R = 1/2, at least", "variances known, at least", f"Race, {SEEDS} runs")  # heads of columns
+NEEDED = ("R = 1/2, at least", "variances known, at least", f"Race, {SEEDS} runs")
 DRAWS = 20_000  # of clicks among items, to test whether items differ
 
 

@@ -8,12 +8,23 @@ from typing import Any
 import numpy as np
 
 from benchmarks import record, yardsticks
-from lingape import Bound, Instance, LinGapE, Mixture, SelfNormalized, Tracking, run, soare, sphere
+from lingape import (
+    Explorer,
+    Instance,
+    LinGapE,
+    Problem,
+    Race,
+    SelfNormalized,
+    Tracking,
+    run,
+    soare,
+    sphere,
+)
 from lingape.printable import markdown_table
 from lingape.provenance import provenance
-from lingape.pulls import PullRule, greedy
 
-PAPER = SelfNormalized(comparisons="K^2")
+Build = Callable[[Problem], Explorer]
+PAPER = functools.partial(LinGapE, bound=SelfNormalized(comparisons="K^2"))
 REPEATS = 7  # the fastest counts: the machine may be busy with other things
 
 
@@ -29,16 +40,14 @@ def seconds_of(job: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compiled_round(instance: Instance, bound: Bound, pull: PullRule, rounds: int) -> float:
+def compiled_round(instance: Instance, build: Build, rounds: int) -> float:
     """Return seconds per round in the compiled lane, drawing the noise included."""
     world = instance.gaussian()
 
     def once() -> float:
         # A tiny δ keeps the run from ending; it changes no cost.
         problem = instance.problem(norm_bound=2.0, delta=1e-300)
-        result = run(
-            LinGapE(problem, bound=bound, pull=pull), world, max_pulls=rounds, lane="compiled"
-        )
+        result = run(build(problem), world, max_pulls=rounds, lane="compiled")
         assert result.pulls == rounds
         return result.seconds / rounds
 
@@ -46,11 +55,11 @@ def compiled_round(instance: Instance, bound: Bound, pull: PullRule, rounds: int
     return fastest(once)
 
 
-def asked_round(count: int, d: int, bound: Bound, rounds: int) -> tuple[float, float]:
+def asked_round(count: int, d: int, build: Build, rounds: int) -> tuple[float, float]:
     """Return seconds for ask and tell together, and for one pass of X @ v."""
     instance = sphere(count, d, seed=0)
     problem = instance.problem(norm_bound=2.0, noise=30.0)
-    explorer, rng = LinGapE(problem, bound=bound), np.random.default_rng(0)
+    explorer, rng = build(problem), np.random.default_rng(0)
     for arm in range(count):
         explorer.tell(arm, 30 * rng.standard_normal())
     rewards = (30 * rng.standard_normal(rounds)).tolist()
@@ -89,23 +98,19 @@ def compiled_rows() -> list[dict[str, Any]]:
     job = functools.partial(yardsticks.quadratic_loop, large.arms, large.theta, rounds, rng)
     loop = fastest(lambda: seconds_of(job)) / (rounds + len(large.arms))
     rows = []
-    for title, bound, pull in (
-        ("paper's bound, greedy", PAPER, greedy),
-        ("paper's bound, tracking", PAPER, Tracking()),
-        ("Mixture, greedy", Mixture(), greedy),
+    for title, build, mixture in (
+        ("paper's bound, greedy", PAPER, False),
+        ("paper's bound, tracking", functools.partial(PAPER, pull=Tracking()), False),
+        ("Mixture, greedy", LinGapE, True),
+        ("Race", Race, None),
     ):
-        plain = transcribed(mixture=bound == Mixture())
-        one = compiled_round(small, bound, pull, 300_000)
-        rows.append(
-            {
-                "what": f"compiled, K=6, d=5, {title}",
-                "nanoseconds": one * 1e9,
-                "times faster than a NumPy transcription": plain / one,
-                "times the noise alone": one / noise,
-            }
-        )
-    for title, bound in (("paper's bound", PAPER), ("Mixture", Mixture())):
-        one = compiled_round(large, bound, greedy, 20_000)
+        one = compiled_round(small, build, 300_000)
+        row = {"what": f"compiled, K=6, d=5, {title}", "nanoseconds": one * 1e9}
+        if mixture is not None:
+            row["times faster than a NumPy transcription"] = transcribed(mixture) / one
+        rows.append(row | {"times the noise alone": one / noise})
+    for title, build in (("paper's bound", PAPER), ("Mixture", LinGapE), ("Race", Race)):
+        one = compiled_round(large, build, 20_000)
         rows.append(
             {
                 "what": f"compiled, K=500, d=20, {title}",
@@ -120,8 +125,12 @@ def asked_rows() -> list[dict[str, Any]]:
     """Time ask and tell against multiplying the features by a vector."""
     rows = []
     for count, d, rounds in ((6, 5, 2_000), (10_000, 50, 300)):
-        for title, bound in (("paper's bound", SelfNormalized()), ("Mixture", Mixture())):
-            talked, multiplied = asked_round(count, d, bound, rounds)
+        for title, build in (
+            ("paper's bound", functools.partial(LinGapE, bound=SelfNormalized())),
+            ("Mixture", LinGapE),
+            ("Race", Race),
+        ):
+            talked, multiplied = asked_round(count, d, build, rounds)
             rows.append(
                 {
                     "what": f"ask + tell, K={count}, d={d}, {title}",

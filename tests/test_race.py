@@ -14,6 +14,7 @@ from lingape.evidence.bounded import curvature
 from lingape.evidence.normal import log_mean_exp_chi
 from lingape.evidence.shares import compiled_racing, racing
 from lingape.kernels.parts import log_value
+from lingape.problem import LEAST_DELTA
 from lingape.scaffold.blocks import Block, Fit
 from lingape.testing import Tape, errors_allowed, pulls_of
 from naive import evidence as naive_evidence
@@ -536,3 +537,10 @@ def test_ties_are_rarely_decided(name):
         run(explorer, paying, seed=seed, max_pulls=2_000)
         wrong += discarded(explorer, best)
     assert wrong <= errors_allowed(runs, delta)
+
+
+def test_the_smallest_delta_has_no_gap_bound():
+    """A share of it is too small for Mixture."""
+    problem = soare(5, 0.1).problem(delta=LEAST_DELTA)
+    certificate = run(Race(problem), soare(5, 0.1).gaussian(), max_pulls=500).certificate
+    assert certificate.gap_bound == math.inf

@@ -30,7 +30,7 @@ from ..evidence.base import Guess, Sums, placed_bets
 from ..evidence.shares import FAINT, FEW, racing
 from ..least_squares import LeastSquares
 from ..printable import stated
-from ..problem import Problem
+from ..problem import LEAST_DELTA, Problem
 from ..scaffold.blocks import SOLVED, Block, Fit, next_slot, open_slots
 from ..scaffold.conversation import Conversation, several
 from ..scaffold.phases import only_its_own
@@ -63,9 +63,10 @@ class BlockEvidence:
         return Mixture().estimate(problem, ridge)
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        if problem.noise.scale is None:
+        share = ASIDE * problem.delta
+        if problem.noise.scale is None or share < LEAST_DELTA:
             return np.full(len(problem), np.inf)
-        return Mixture().widths(problem.replace(delta=ASIDE * problem.delta), estimate, leader)
+        return Mixture().widths(problem.replace(delta=share), estimate, leader)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
         return problem.noise.assumption(), PLANNED_ASSUMPTION, TELLING_ASSUMPTION
