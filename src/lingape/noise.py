@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .checks import LARGEST, as_float, glimpse
+from .checks import LARGEST, SMALLEST, as_float, glimpse
 from .errors import InvalidProblem, InvalidReward
 from .printable import stated
 
@@ -100,10 +100,10 @@ class Bounded:
 
     def __post_init__(self) -> None:
         low, high = _real(self.low), _real(self.high)
-        if not (abs(low) <= LARGEST and abs(high) <= LARGEST and (high - low) / 2 > 0):
+        if not (abs(low) <= LARGEST and abs(high) <= LARGEST and high - low >= SMALLEST):
             raise InvalidProblem(
                 "The range of rewards must be the lowest and the highest reward there can be, two "
-                f"different numbers at most {LARGEST:g} in size; got "
+                f"numbers at most {LARGEST:g} in size and at least {SMALLEST:g} apart; got "
                 f"{glimpse((self.low, self.high))}. For rewards without limits give the scale "
                 "of their noise."
             )
