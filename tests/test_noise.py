@@ -59,6 +59,7 @@ NAN, INF = float("nan"), float("inf")
         ((0, 10), Bounded(0.0, 10.0)),
         ([-1, 1], Bounded(-1.0, 1.0)),
         (np.array([0.0, 2.0]), Bounded(0.0, 2.0)),
+        (np.array(2.0), SubGaussian(2.0)),
         ("binary", Binary()),
         ("normal", Normal()),
         *((kind, kind) for kind in KINDS),
@@ -94,17 +95,18 @@ CHOICES = ["Say what rewards are like", "noise=R", "Bounded(low, high)", "Binary
         (NAN, ["above 0", "nan"]),
         (INF, ["at most 1e+100", "inf"]),
         (1e200, ["at most 1e+100"]),
-        (10**400, ["at most 1e+100"]),
-        ((1, 0), ["lowest and the highest", "(1, 0)"]),
-        ((1, 1), ["lowest and the highest"]),
-        ((0, NAN), ["lowest and the highest", "nan"]),
+        (10**400, ["at most 1e+100", "got 1000"]),
+        (np.array([1.0]), CHOICES),
+        ((1, 0), ["lowest reward", "then the highest", "(1, 0)"]),
+        ((1, 1), ["lowest reward", "then the highest"]),
+        ((0, NAN), ["lowest reward", "then the highest", "nan"]),
         ((0, INF), ["at most 1e+100"]),
         ((-1e200, 0), ["at most 1e+100"]),
-        ((0, 5e-324), ["lowest and the highest"]),  # half of which is 0
-        (("0", "1"), ["lowest and the highest", "'0'"]),
-        ((False, True), ["lowest and the highest"]),
-        ((None, 1), ["lowest and the highest"]),
-        (np.eye(2), ["lowest and the highest"]),
+        ((0, 5e-324), ["lowest reward", "then the highest"]),  # its square is 0
+        (("0", "1"), ["lowest reward", "then the highest", "'0'"]),
+        ((False, True), ["lowest reward", "then the highest"]),
+        ((None, 1), ["lowest reward", "then the highest"]),
+        (np.eye(2), ["lowest reward", "then the highest"]),
     ],
 )
 def test_every_way_to_say_it_wrongly(given, words):
@@ -129,7 +131,7 @@ def test_constructors_check_as_well():
         with pytest.raises(InvalidProblem, match="above 0"):
             SubGaussian(wrong)
     for wrong in ((1, 0), ("0", 1), (0, True), (NAN, 1)):
-        with pytest.raises(InvalidProblem, match="lowest and the highest"):
+        with pytest.raises(InvalidProblem, match="then the highest"):
             Bounded(*wrong)
     with pytest.raises(TypeError):
         Binary(0, 1)

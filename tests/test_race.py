@@ -544,3 +544,38 @@ def test_the_smallest_delta_has_no_gap_bound():
     problem = soare(5, 0.1).problem(delta=LEAST_DELTA)
     certificate = run(Race(problem), soare(5, 0.1).gaussian(), max_pulls=500).certificate
     assert certificate.gap_bound == math.inf
+
+
+def test_tiny_rewards_of_unknown_scale_prove_nothing():
+    """Their squares are 0, as if there were no noise."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        explorer = Race(Problem(np.eye(2), noise="normal"))
+        for _ in range(300):
+            explorer.tell(explorer.ask(), 1e-170 * rng.standard_normal())
+        assert explorer.in_play.all()
+
+
+@pytest.mark.parametrize("noise", [1e-60, 1e-100])
+@pytest.mark.parametrize("epsilon", [0.0, 1e100])
+def test_gaps_may_be_enormous(noise, epsilon):
+    explorer = Race(Problem(np.eye(3), noise=noise, epsilon=epsilon))
+    for _ in range(100):
+        if not explorer.done:
+            explorer.tell(arm := explorer.ask(), [1e99, 0.0, 0.0][arm])
+    assert explorer.done
+    assert explorer.recommend() == 0
+
+
+def test_arms_for_many_workers_fill_the_oldest_blocks_first():
+    """Also if there are many open blocks, of which an arm's rewards do not come."""
+    explorer, rng = Race(Problem(np.eye(3), noise=1.0)), np.random.default_rng(0)
+    for arm in [2, 2, *rng.integers(2, size=2_000).tolist()]:  # never arm 2 again
+        explorer.tell(arm, float(rng.standard_normal()))
+    assert len(explorer.blocks) > 20
+    missing = [int(block.quotas[block.arms == 2].sum()) for block in explorer.blocks]
+    assert explorer.ask_many(missing[0] + 1)[: missing[0]] == [2] * missing[0]
+    one_by_one = []
+    for _ in range(60):
+        one_by_one += explorer.ask_many(1, pending=one_by_one)
+    assert explorer.ask_many(60) == one_by_one

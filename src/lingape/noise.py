@@ -19,7 +19,7 @@ HOW_TO_SAY = (
     "Gaussian), Bounded(low, high), Binary(), or Normal() for Gaussian noise of unknown scale"
 )
 
-NARROWEST = 1e-6  # a range, relative to the larger of its ends
+NARROWEST = 1e-3  # a range, relative to the larger of its ends
 
 
 class _Mean(NamedTuple):
@@ -102,8 +102,8 @@ class Bounded:
         low, high = _real(self.low), _real(self.high)
         if not (abs(low) <= LARGEST and abs(high) <= LARGEST and high - low >= SMALLEST):
             raise InvalidProblem(
-                "The range of rewards must be the lowest and the highest reward there can be, two "
-                f"numbers at most {LARGEST:g} in size and at least {SMALLEST:g} apart; got "
+                "The range of rewards must be the lowest reward there can be, then the highest, "
+                f"two numbers at most {LARGEST:g} in size and at least {SMALLEST:g} apart; got "
                 f"{glimpse((self.low, self.high))}. For rewards without limits give the scale "
                 "of their noise."
             )
@@ -220,9 +220,11 @@ def checked_noise(given: Any) -> Noise:
     """
     if isinstance(given, Noise):
         return given
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
     if isinstance(given, Real) and not isinstance(given, bool):
-        return SubGaussian(as_float(given))
-    if isinstance(given, list | tuple | np.ndarray) and len(given) == 2:
+        return SubGaussian(given)  # type: ignore[arg-type]  # which makes it a float
+    if isinstance(given, list | tuple) and len(given) == 2:
         return Bounded(*given)
     if isinstance(given, str) and given in ("binary", "normal"):
         return Binary() if given == "binary" else Normal()

@@ -165,8 +165,8 @@ class Problem:
         if self.noise.scale is None:
             raise InvalidBound(
                 f"{who} needs the scale of the noise, which noise={self.noise!r} leaves open: "
-                "give a scale (noise=R) or a range (noise=Bounded(low, high)), or use an explorer "
-                "that learns it."
+                "give a scale (noise=R) or a range (noise=Bounded(low, high)), or use the "
+                "explorer Race, which learns it."
             )
         return self.noise.scale
 

@@ -83,7 +83,7 @@ IN_SHELL = {
 BY_OPTION = {
     "noise_scale": {r"\Anoise \(R\)": "--noise-scale (R)", r"noise=R\b": "--noise-scale R"},
     "bounded": {r"noise=Bounded\(low, high\)": "--bounded LOW HIGH"},
-    "normal": {r"noise=Normal\(\)": "--normal"},
+    "normal": {r"(noise=)?\bNormal\(\)": "--normal"},
 }
 START = r"(?<![-\w./])"  # of a word that is not part of a file name
 

@@ -15,6 +15,7 @@ BETS, COMMON, RARE, STEP = 32, 14, 0.07, math.sqrt(0.5)
 # Estimates of the gap that is bet on are taken to be this much less certain than they are: the
 # leader is the arm that was overestimated most.
 DOUBT = 2.0
+FARTHEST = 1e100  # standard errors between a bet and the estimate, at most
 NEGLIGIBLE = -30.0  # log-weights this far below the largest are left out
 SIZES = STEP ** np.arange(BETS)
 LOG_PRIOR = np.log(
@@ -104,7 +105,9 @@ def placed_bets(
 ) -> tuple[FloatArray, FloatArray]:
     """Return bets and the logarithms of their weights, for estimated gaps with standard errors."""
     bets = largest[:, None] * SIZES
-    log_weights = LOG_PRIOR - 0.5 / DOUBT * np.square((bets - gaps[:, None]) / errors[:, None])
+    with np.errstate(over="ignore"):
+        away = np.clip((bets - gaps[:, None]) / errors[:, None], -FARTHEST, FARTHEST)
+    log_weights = LOG_PRIOR - 0.5 / DOUBT * away**2
     log_weights -= log_weights.max(axis=1, keepdims=True)
     log_weights[log_weights < NEGLIGIBLE] = -np.inf
     used = np.isfinite(log_weights).any(axis=0)
@@ -143,7 +146,8 @@ class BlockKernel(NamedTuple):
 @inlined
 def log_bet(contest: ContestKernel, k: int) -> float:
     """Return the logarithm of the weight of the k-th bet, but for a constant."""
-    away = (contest.largest * SIZES[k] - contest.gap) / contest.error
+    away = abs(contest.largest * SIZES[k] - contest.gap) / contest.error
+    away = min(away, FARTHEST)
     return float(LOG_PRIOR[k] - 0.5 / DOUBT * away * away)
 
 

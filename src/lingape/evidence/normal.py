@@ -37,6 +37,7 @@ from .base import (
 # the left if there are few degrees of freedom.
 NODES = np.arange(-26.0, 9.01, 0.5)
 ROUNDING = 1e-14  # of a sum of squares
+LOST = 1e-20  # of the variance, for each reward: squares of tiny rewards are 0
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class NormalEvidence:
         shifted = (finding.scores + finding.shift * information) / np.sqrt(information)
         # Squares of rewards far from 0 leave few digits for what they scatter.
         told, variances = finding.sums, finding.guess.variances
-        residual = finding.residual + ROUNDING * float((told.squares / variances).sum())
+        slips = ROUNDING * told.squares / variances + LOST * told.counts
+        residual = finding.residual + float(slips.sum())
         u = shifted / np.sqrt(np.maximum(shifted**2 + residual, 1e-300))
         effects = finding.bets * np.sqrt(information)[:, None]  # δ
         mean = log_mean_exp_chi(effects * u[:, None], finding.freedom + 1)
@@ -113,6 +115,7 @@ def _(evidence: NormalKernel, contest: ContestKernel, block: BlockKernel) -> flo
     residual = block.residual
     for a in range(len(block.told.squares)):
         residual += ROUNDING * block.told.squares[a] / block.guess.variances[a]
+        residual += LOST * block.told.counts[a]
     return _log_value(contest, residual, block.freedom)
 
 

@@ -32,7 +32,7 @@ def racing(x: FloatArray, y: FloatArray, start: FloatArray, basis: IntArray) -> 
     start: (A,) shares to begin with, above 0 for every arm that may get any.
     basis: arms that span the space, of which there are many more.
     """
-    y = _hardest(x, y, start)
+    y = _hardest(x, y / np.abs(y).max(), start)
     if len(x) <= FEW:
         return _trimmed(x, y, _updated(x, y, start))
     arms, inverse = basis, np.linalg.inv(_moments(x, start))
@@ -101,7 +101,7 @@ def compiled_racing(
     x: FloatArray, y: FloatArray, start: FloatArray, basis: IntArray
 ) -> FloatArray:
     """Return what `racing` does."""
-    d = x.shape[1]
+    d, y = x.shape[1], y / np.abs(y).max()
     moments, inverse = np.empty((d, d)), np.empty((d, d))
     _write_moments(x, start, moments)
     factored_inverse(moments, inverse)

@@ -31,7 +31,7 @@ from ..evidence.shares import FAINT, FEW, racing
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import LEAST_DELTA, Problem
-from ..scaffold.blocks import SOLVED, Block, Fit, next_slot, open_slots
+from ..scaffold.blocks import SOLVED, Block, Fit, next_slots, open_slots
 from ..scaffold.conversation import Conversation, several
 from ..scaffold.phases import only_its_own
 from ..ties import LEADER, first_max
@@ -178,19 +178,19 @@ class Race(Conversation):
         n = checked_whole("n", n, least=1)
         arms = [self.problem.check_pull(arm) for arm in several("pending", pending)]
         under_way: IntArray = np.bincount(arms, minlength=len(self.problem))
-        chosen: list[int] = []
-        while len(chosen) < n:
-            arm = next_slot(self.blocks, under_way)
-            if arm is None:
-                # More workers than slots: go on with the shares of the last plan, and pull once
-                # more for slots whose rewards are awaited, as these may be lost.
-                since = self.told.counts - self.estimate.counts + under_way
-                slots = open_slots(self.blocks, len(under_way))
-                weights = self.shares + slots / slots.sum()
-                used = np.flatnonzero(weights)
-                arm = int(used[((since[used] + 0.5) / weights[used]).argmin()])
-            chosen.append(arm)
-            under_way[arm] += 1
+        chosen = next_slots(self.blocks, under_way, n)
+        if len(chosen) < n:
+            # More workers than slots: go on with the shares of the last plan, and pull once more
+            # for slots whose rewards are awaited, as these may be lost.
+            under_way += np.bincount(chosen, minlength=len(under_way))
+            since = self.told.counts - self.estimate.counts + under_way + 0.5
+            slots = open_slots(self.blocks, len(under_way))
+            weights = self.shares + slots / slots.sum()
+            used = np.flatnonzero(weights)
+            while len(chosen) < n:
+                arm = int(used[(since[used] / weights[used]).argmin()])
+                chosen.append(arm)
+                since[arm] += 1.0
         return chosen
 
     def _update(self, arm: int, reward: float) -> None:
@@ -338,7 +338,7 @@ class Race(Conversation):
         compared = self._compared()
         peaks = self.peaks[compared]
         self.in_play[:] = False
-        self.in_play[compared[peaks < self.thresholds()[0]]] = True
+        self.in_play[compared[~(peaks >= self.thresholds()[0])]] = True  # NaN proves nothing
         self.in_play[compared[peaks.argmin()]] = True
 
     def _judge(self, leader: int) -> None:

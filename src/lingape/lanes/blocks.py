@@ -22,7 +22,7 @@ from ..explorers.race import (
 )
 from ..kernels.book import factored_inverse, multiply
 from ..kernels.parts import EntryPoint, compiled, expect, log_value, pay
-from ..scaffold.blocks import REFINEMENTS, RIDGE, SOLVED, Block
+from ..scaffold.blocks import REFINEMENTS, RIDGE, SLIGHT, SOLVED, Block
 from ..ties import LEADER
 
 # Places in `clock`.
@@ -236,7 +236,7 @@ def _weigh(course: Course, evidence: Any) -> None:
         Sums(course.block.counts[arms], course.block.sums[arms], course.block.squares[arms]),
         Guess(guess.variances[arms], guess.means[arms]),
         _residual(course, arms, v, solver),
-        int(quotas.sum() - round(rank)),
+        int(quotas.sum()) - math.ceil(rank - SLIGHT),
     )
     y, z, weights = np.empty(d), np.empty(d), np.empty(len(arms))
     variance = 0.0
@@ -340,7 +340,7 @@ def _judge(course: Course) -> bool:
     for j in range(len(peaks)):
         if in_play[j]:
             least = j if least < 0 or peaks[j] < peaks[least] else least
-            in_play[j] = peaks[j] < course.out
+            in_play[j] = not peaks[j] >= course.out  # NaN proves nothing
             left += in_play[j]
     if left == 0:
         in_play[least], left = True, 1

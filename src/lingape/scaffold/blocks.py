@@ -5,6 +5,7 @@ which there is none informs the estimate and nothing else. Blocks are weighed in
 they were planned, each when all its slots are filled.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -16,6 +17,7 @@ from ..evidence.base import Guess, Sums
 
 RIDGE, REFINEMENTS = 1e-9, 3  # to solve singular systems
 SOLVED = 1e-8  # relative errors up to this are rounding
+SLIGHT = 1e-3  # of a rank: what the ridge takes away at most
 WHOLE = ("arms", "quotas", "counts", "rivals")  # whole numbers in a saved block
 
 
@@ -145,7 +147,7 @@ class Fit(NamedTuple):
     @property
     def rank(self) -> int:
         """The number of directions that the block says something about."""
-        return round(float((self.inverse * self.v).sum()))
+        return math.ceil(float((self.inverse * self.v).sum()) - SLIGHT)
 
     def residual(self, block: Block) -> float:
         """Return the sum of squares that the fit leaves, standardised."""
@@ -153,7 +155,8 @@ class Fit(NamedTuple):
         averages = sums / n
         fitted = self.x @ ((self.x.T @ (sums / variances)) @ self.solver)
         within = np.maximum(squares - n * averages**2, 0.0)
-        return float(((within + n * np.square(averages - fitted)) / variances).sum())
+        with np.errstate(over="ignore"):
+            return float(((within + n * np.square(averages - fitted)) / variances).sum())
 
 
 def open_slots(blocks: Sequence[Block], count: int) -> IntArray:
@@ -164,16 +167,20 @@ def open_slots(blocks: Sequence[Block], count: int) -> IntArray:
     return slots
 
 
-def next_slot(blocks: Sequence[Block], pending: IntArray) -> int | None:
-    """Return the arm to pull for the oldest block that has a slot not yet pulled for.
+def next_slots(blocks: Sequence[Block], pending: IntArray, n: int) -> list[int]:
+    """Return up to `n` arms to pull, for slots of the oldest blocks that are not yet pulled for.
 
     pending: how many pulls of each arm are under way; they fill the oldest slots.
     """
+    pending, chosen = pending.copy(), list[int]()
     for block in blocks:
-        turns = (block.told.counts + pending[block.arms]) / block.quotas
-        place = int(turns.argmin())  # the arm that is most behind
-        if turns[place] < 1.0:
-            return int(block.arms[place])
-        pending = pending.copy()
-        pending[block.arms] -= block.quotas - block.told.counts
-    return None
+        under_way = np.minimum(pending[block.arms], block.quotas - block.told.counts)
+        pending[block.arms] -= under_way
+        turns = (block.told.counts + under_way) / block.quotas
+        while len(chosen) < n and turns[place := int(turns.argmin())] < 1.0:
+            chosen.append(int(block.arms[place]))  # the arm that is most behind
+            under_way[place] += 1
+            turns[place] = (block.told.counts[place] + under_way[place]) / block.quotas[place]
+        if len(chosen) == n:
+            break
+    return chosen
