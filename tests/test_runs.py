@@ -470,3 +470,14 @@ def test_moments_are_the_same_in_both_lanes(before):
         seen[lane] = called
     assert seen["plain"] == seen["compiled"]
     assert seen["plain"] == [n for n in (5, 10, 20, 30) if n > before] + [before + 50]
+
+
+def test_compiled_lane_recovers_from_an_ill_conditioned_start():
+    """The first arms of a polynomial's grid are nearly dependent, and caches lose their digits."""
+    instance = polynomial(21, 4, 0)
+    counts = []
+    for lane in ("plain", "compiled"):
+        explorer = XYStatic(instance.problem(), bound=Mixture())
+        run(explorer, instance.gaussian(), seed=0, max_pulls=60, lane=lane)
+        counts.append(explorer.counts.tolist())
+    assert counts[0] == counts[1]

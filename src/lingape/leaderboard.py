@@ -437,13 +437,12 @@ def _judged(
     refused: list[str] = []
     for item in instances:
         instance = specs.instance(item) if isinstance(item, str) else item
-        able = []
         for name in explorers:
+            study = Study(
+                [name], [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world
+            )
             try:
-                specs.Recipe.read(name)(instance.problem(), instance.theta)
-                able.append(name)
+                found += _run(study, options).summary()
             except LingapeError as error:
                 refused.append(f"{name} on {instance.name}: {error}")
-        study = Study(able, [instance], seeds=seeds or options.seeds, max_pulls=limit, world=world)
-        found += _run(study, options).summary()
     return found, refused

@@ -109,8 +109,8 @@ def _judged(
     pulls, fresh = book.clock[PULLS], book.gauge[GROWTH] == 0.0
     decision = decide(stopping, leader, margin, pulls, arena.noise_scale)
     status = PLAYING
-    if margin != margin:
-        status = BROKEN
+    if margin != margin:  # caches have lost too many digits, or V is singular
+        status = BROKEN if fresh else STALE
     elif decision != GO_ON:  # before the final decision, caches are rebuilt
         status = SETTLED if decision == STOP or fresh else STALE
     elif (
