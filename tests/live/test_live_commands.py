@@ -105,7 +105,7 @@ def test_mistakes_give_one_sentence(arms, url, tmp_path):
     assert "given as" in invoke("list", "run.db", code=1)
     assert "one of --noise-scale" in call("new", arms, code=2)
     assert "one of --noise-scale" in call("new", arms, "--binary", "--bounded", 0, 1, code=2)
-    assert "lowest and the highest reward" in call("new", arms, "--bounded", 1, 0, code=1)
+    assert "then the highest" in call("new", arms, "--bounded", 1, 0, code=1)
     assert "xy_oracle needs" in call("new", arms, "--binary", "--explorer", "xy_oracle", code=1)
     call("new", arms, "--bounded", 0, 10)
     assert "noise ([0.0, 10.0] there, 'binary' now)" in call("new", arms, "--binary", code=1)
