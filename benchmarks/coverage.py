@@ -162,7 +162,7 @@ def main() -> None:
             f"none left {row['none_left']}",
             flush=True,
         )
-    record.write("coverage", rows)
+        record.write("coverage", rows)  # so that what is done is kept
 
 
 if __name__ == "__main__":
