@@ -107,6 +107,8 @@ CHOICES = ["Say what rewards are like", "noise=R", "Bounded(low, high)", "Binary
         ((False, True), ["lowest reward", "then the highest"]),
         ((None, 1), ["lowest reward", "then the highest"]),
         (np.eye(2), ["lowest reward", "then the highest"]),
+        ((0, 1e-170), ["1e-100 apart"]),  # the square of which is 0
+        ((1000, 1000.5), ["narrow", "Subtract the lowest"]),
     ],
 )
 def test_every_way_to_say_it_wrongly(given, words):
