@@ -9,9 +9,9 @@ import pytest
 
 from lingape import Bounded, Problem, Race, canonical, run, soare, soare_tied, sphere
 from lingape.errors import InvalidBound, InvalidReward, InvalidState
-from lingape.evidence.base import BlockKernel, ContestKernel, Guess
+from lingape.evidence.base import BlockKernel, ContestKernel, Guess, Sums
 from lingape.evidence.bounded import curvature
-from lingape.evidence.normal import log_mean_exp_chi
+from lingape.evidence.normal import NormalEvidence, log_mean_exp_chi
 from lingape.evidence.shares import compiled_racing, racing
 from lingape.kernels.parts import log_value
 from lingape.problem import LEAST_DELTA
@@ -579,3 +579,11 @@ def test_arms_for_many_workers_fill_the_oldest_blocks_first():
     for _ in range(60):
         one_by_one += explorer.ask_many(1, pending=one_by_one)
     assert explorer.ask_many(60) == one_by_one
+
+
+def test_lost_squares_count_as_noise_in_the_kernel():
+    """Without that a residual of 0 would be proof of the gap, however small the score."""
+    told = Sums(np.array([50, 50]), np.zeros(2), np.zeros(2))
+    block = BlockKernel(told, Guess(np.ones(2), np.zeros(2)), residual=0.0, freedom=98)
+    contest = ContestKernel(np.ones(2), 5e-18, 25.0, gap=1.0, error=0.1, shift=0.0, largest=1.0)
+    assert log_value(NormalEvidence().kernel(), contest, block) < 0.0
