@@ -18,7 +18,7 @@ from ..ties import PULL
 STEPS = 40  # of multiplicative updates
 HARDEST = 4  # this many directions per dimension, and as many more, are looked at
 FEW = 64  # up to this many arms all are looked at
-ROUNDS = 3  # of adding arms otherwise
+ROUNDS = 3  # of adding arms to the first ones otherwise
 FAINT = 0.003  # smaller shares are left out,
 STRETCH = 1.5  # unless the longest direction would become this much longer
 TOO_FLAT = 1e-12  # added to A(p), relative to its trace, for directions that get no pulls
@@ -30,7 +30,7 @@ def racing(x: FloatArray, y: FloatArray, start: FloatArray, basis: IntArray) -> 
     x: (A, d); arms of unequal noise are divided by its scale.
     y: (J, d) directions, each divided by its gap.
     start: (A,) shares to begin with, above 0 for every arm that may get any.
-    basis: arms that span the space, of which there are many more.
+    basis: arms to begin with if there are many, which span the space: those of the last plan, say.
     """
     y = _hardest(x, y / np.abs(y).max(), start)
     if len(x) <= FEW:

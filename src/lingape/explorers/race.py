@@ -27,7 +27,7 @@ from ..designs import g_optimal
 from ..errors import InvalidState
 from ..evidence import Finding, evidence_for
 from ..evidence.base import Guess, Sums, placed_bets
-from ..evidence.shares import FAINT, FEW, racing
+from ..evidence.shares import FAINT, racing
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import LEAST_DELTA, Problem
@@ -115,9 +115,7 @@ class Race(Conversation):
         self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
         self.shares = self.spread  # of the last plan
         self.planned = 0, -1, 0  # at how many pulls that was, for which leader, of how many arms
-        quotas: IntArray = np.zeros(count, dtype=np.int64)
-        if len(pullable) <= FEW:
-            quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * x.shape[1])
+        quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * x.shape[1])
         basis = list(problem.spanning)
         quotas[basis] = np.maximum(quotas[basis], 1 if quotas.any() else FIRST)
         arms: IntArray = np.zeros(0, dtype=np.int64)
@@ -250,10 +248,10 @@ class Race(Conversation):
             pullable = np.flatnonzero(problem.can_pull)
             start = 0.5 * self.spread[pullable] + 0.5 / len(pullable)
             scaled = x[pullable] / np.sqrt(guess.variances[pullable])[:, None]
-            basis = np.flatnonzero(np.isin(pullable, problem.spanning))
+            used = np.isin(pullable, problem.spanning) | (self.shares[pullable] >= FAINT)
             directions = y[rivals != leader] / close[:, None]
             self.shares = np.zeros(len(problem))
-            self.shares[pullable] = racing(scaled, directions, start, basis)
+            self.shares[pullable] = racing(scaled, directions, start, np.flatnonzero(used))
             self.planned = pulls, leader, len(rivals)
         return Block.of(
             _whole(self.shares, max(FIRST * x.shape[1], pulls // GROWTH)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..evidence.base import BlockKernel, ContestKernel, Guess, Sums
-from ..evidence.shares import compiled_racing
+from ..evidence.shares import FAINT, compiled_racing
 from ..explorers.race import (
     CAUTION,
     FIRST,
@@ -437,7 +437,9 @@ def _share_out(course: Course, leader: int, y: FloatArray) -> None:
         start[a] = 0.5 * course.spread[k] + 0.5 / len(pullable)
         for m in range(d):
             scaled[a, m] = x[k, m] / math.sqrt(variances[k])
-    shares = compiled_racing(scaled, directions, start, course.basis)
+    used = course.shares[pullable] >= FAINT
+    used[course.basis] = True
+    shares = compiled_racing(scaled, directions, start, np.flatnonzero(used))
     course.shares[:] = 0.0
     for a in range(len(pullable)):
         course.shares[pullable[a]] = shares[a]
