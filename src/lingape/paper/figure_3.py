@@ -31,7 +31,7 @@ def lingape_tight(problem: Problem) -> LinGapE:
 def reproduce_figure_3(options: PageOptions) -> Page:
     """Return Figure 3, on R6A if it is given, else on MovieLens."""
     data = load_movielens() if options.r6a is None else load_r6a(*options.r6a)
-    numbers = (10, 20) if options.quick else ARMS
+    numbers = (5, 10) if options.quick else ARMS
     instances = {data.sample(k, seed): k for k in numbers for seed in range(options.runs)}
     study = Study(
         {
