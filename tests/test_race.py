@@ -303,6 +303,16 @@ def test_lanes_agree_on_every_kind_of_noise(name):
         assert plain.certificate.gap_bound == fast.certificate.gap_bound
 
 
+def test_lanes_agree_on_many_arms():
+    """Where plans look at some of the arms, beginning with those of the last plan."""
+    instance = sphere(100, 3, seed=1)
+    plain, fast = (
+        run(Race(instance.problem()), instance.gaussian(), seed=0, max_pulls=800, lane=lane)
+        for lane in ("plain", "compiled")
+    )
+    assert plain.counts.tolist() == fast.counts.tolist()
+
+
 def test_a_compiled_run_can_go_on_in_the_plain_lane():
     instance = soare(4, 0.2)
     problem, world_ = instance.problem(delta=1e-12), instance.gaussian()
