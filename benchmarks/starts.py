@@ -17,7 +17,7 @@ from lingape.scaffold import opening_for
 SEEDS = 60
 LEVELS = {  # how hard: what the problem is posed with
     "easy": {"epsilon": 0.5},
-    "quiet": {"epsilon": 0.1, "noise_scale": 0.3},
+    "quiet": {"epsilon": 0.1, "noise": 0.3},
     "hard": {"epsilon": 0.1},
 }
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks import starts
 from lingape import (
     FrankWolfeSampling,
     Gaussian,
@@ -91,6 +92,12 @@ class TestSpanning:
 
 
 class TestAuto:
+    @pytest.mark.parametrize("level", starts.LEVELS)
+    def test_what_auto_was_decided_by_runs(self, level, monkeypatch):
+        monkeypatch.setattr(starts, "SEEDS", 2)
+        found = starts.compared([sphere(20, 3, seed=0)], level)
+        assert found["each"] >= 20 and found["spanning"] >= 3
+
     @pytest.mark.parametrize(("arms", "same"), [(8, "each"), (9, "spanning"), (60, "spanning")])
     @pytest.mark.parametrize("build", [LinGapE, LinGIFA, LinT3C, FrankWolfeSampling])
     def test_spans_where_arms_are_more_than_twice_as_many_as_dimensions(self, build, arms, same):
