@@ -79,6 +79,10 @@ class SubGaussian:
             f"has mean 0 and is {self.scale:g}-sub-Gaussian.",
         )
 
+    def negated(self) -> "SubGaussian":
+        """Return what is known of the negatives of such rewards."""
+        return self
+
     def to_data(self) -> Any:
         """Return what `checked_noise` takes, as JSON-able data."""
         return self.scale
@@ -150,6 +154,10 @@ class Bounded:
             f"its mean is {mean.value}.",
         )
 
+    def negated(self) -> "Bounded":
+        """Return what is known of the negatives of such rewards."""
+        return Bounded(-self.high, -self.low)
+
     def to_data(self) -> Any:
         """Return what `checked_noise` takes, as JSON-able data."""
         return [self.low, self.high]
@@ -203,6 +211,10 @@ class Normal:
             f"{mean.pull} pays {mean.value} plus noise that, given all rewards told before it, is "
             "Gaussian with mean 0 and a standard deviation that is always the same.",
         )
+
+    def negated(self) -> "Normal":
+        """Return what is known of the negatives of such rewards."""
+        return self
 
     def to_data(self) -> Any:
         """Return what `checked_noise` takes, as JSON-able data."""

@@ -52,6 +52,26 @@ def markdown_list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
+def columns_of(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first row is the heading, for a terminal; numbers line up on the right.
+
+    >>> print(columns_of([["arm", "pulls"], ["plain", "7"], ["other", "1,234"]]))
+      arm    pulls
+      plain      7
+      other  1,234
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    right = [all(cell[-1:].isdigit() for cell in column) for column in zip(*rows[1:], strict=True)]
+    return "\n".join(
+        "  "
+        + "  ".join(
+            cell.rjust(width) if end else cell.ljust(width)
+            for cell, width, end in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
 def markdown_table(rows: Sequence[Sequence[str]], align: str = "l") -> str:
     """Return a table whose first row is the heading, which also lines up in a terminal.
 

@@ -5,7 +5,7 @@ All checks of user input happen here, so that the rest of the code may assume go
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from .arrays import BoolArray, FloatArray, IntArray
 from .checks import LARGEST, SMALLEST, as_float, checked_whole, glimpse
 from .errors import InvalidArgument, InvalidArm, InvalidBound, InvalidProblem
+from .factors import Factors
 from .noise import Noise, checked_noise, finite_reward
 from .printable import encodable
 from .ties import first_max
@@ -31,7 +32,7 @@ THINNEST = 1e-10
 class Problem:
     """Find an arm within `epsilon` of the best with probability at least 1 - `delta`.
 
-    arms: one row of features per arm, anything array-like of shape (K, d).
+    arms: one row of features per arm, anything array-like of shape (K, d); or Factors.
     noise: what rewards are like; the guarantee rests on it, so there is no default. A number R
         for R-sub-Gaussian noise (its standard deviation if it is Gaussian), Bounded(low, high) or
         (low, high), Binary() or "binary", Normal() or "normal" for an unknown standard deviation.
@@ -41,6 +42,10 @@ class Problem:
     names: one name per arm, used in certificates and messages.
     pullable: which arms can be pulled, by number; all unless given.
     answers: which arms can be the answer; all unless given. See `transductive`.
+    minimize: whether the arm with the lowest mean is the best, as for costs and errors. Rewards
+        are told as they are.
+    control: the arm that others are compared with, by number or name, if there is one.
+    factors: what arms are combinations of, if they are: Problem(Factors(...)) says it.
 
     >>> problem = Problem([[1, 0], [0, 1]], noise="binary", names=["control", "variant"])
     >>> problem.name(1)
@@ -55,10 +60,13 @@ class Problem:
     names: tuple[str, ...] | None = None
     pullable: tuple[int, ...] | None = None
     answers: tuple[int, ...] | None = None
+    minimize: bool = False
+    control: int | None = None
+    factors: Factors | None = None
 
     def __init__(
         self,
-        arms: npt.ArrayLike,
+        arms: npt.ArrayLike | Factors,
         *,
         noise: Noise | float | Sequence[float] | str | None = None,
         norm_bound: float | None = None,
@@ -67,16 +75,25 @@ class Problem:
         names: Sequence[str] | None = None,
         pullable: Sequence[int] | None = None,
         answers: Sequence[int] | None = None,
+        minimize: bool = False,
+        control: int | str | None = None,
+        factors: Factors | Mapping[str, Any] | None = None,
     ) -> None:
+        if isinstance(arms, Factors):
+            names = arms.names if names is None else names
+            factors, arms = arms, arms.features
         values: dict[str, Any] = dict(
             arms=_checked_arms(arms),
             noise=checked_noise(noise),
             norm_bound=None if norm_bound is None else _number("norm_bound", "S", norm_bound),
             epsilon=_number("epsilon", "ε", epsilon, zero=True),
             delta=_checked_delta(delta),
+            minimize=_checked_minimize(minimize),
         )
         count = len(values["arms"])
+        values["factors"] = _checked_factors(factors, values["arms"])
         values["names"] = _checked_names(names, count)
+        values["control"] = _checked_control(control, values["names"], count)
         values["pullable"] = _checked_some("pullable", pullable, count)
         values["answers"] = _checked_some("answers", answers, count)
         if values["answers"] is not None and len(values["answers"]) < 2:
@@ -102,6 +119,7 @@ class Problem:
     def __repr__(self) -> str:
         k, d = self.arms.shape
         extra = "" if self.norm_bound is None else f", norm_bound={self.norm_bound:g}"
+        extra += ", minimize=True" if self.minimize else ""
         return (
             f"Problem({k} arms in {d} dimensions, noise={self.noise!r}{extra}, "
             f"epsilon={self.epsilon:g}, delta={self.delta:g})"
@@ -203,6 +221,15 @@ class Problem:
         self.noise.check(value)
         return value
 
+    def gain(self, reward: float) -> float:
+        """Return what explorers maximise: the reward, or its negative where less is better."""
+        return -reward if self.minimize else reward
+
+    @property
+    def gain_noise(self) -> Noise:
+        """What gains are like."""
+        return self.noise.negated() if self.minimize else self.noise
+
     @cached_property
     def twins(self) -> IntArray:
         """For each arm the first arm with exactly its features: their gap is known to be 0."""
@@ -280,7 +307,15 @@ class Problem:
         """Return the problem as JSON-able data; `Problem(**data)` gives it back."""
         values = {part.name: getattr(self, part.name) for part in fields(self)[1:]}
         lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
-        return {"arms": self.arms.tolist()} | values | lists | {"noise": self.noise.to_data()}
+        return (
+            {"arms": self.arms.tolist()}
+            | values
+            | lists
+            | {
+                "noise": self.noise.to_data(),
+                "factors": None if self.factors is None else self.factors.to_dict(),
+            }
+        )
 
     def replace(self, **changes: Any) -> "Problem":
         """Return this problem with some arguments changed.
@@ -334,7 +369,8 @@ def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
     except (TypeError, ValueError, OverflowError) as reason:
         raise InvalidProblem(
             f"Arms must be a table of real numbers, one row per arm; got {glimpse(arms)} "
-            f"({reason}). Encode categories as numbers and give every arm the same features."
+            f"({reason}). Give every arm the same features. Where they are categories, such as "
+            "tones or suppliers, use Factors(...) or Factors.from_table(frame)."
         ) from reason
     if np.iscomplexobj(raw):
         raise InvalidProblem(
@@ -397,6 +433,40 @@ def _checked_delta(delta: Any) -> float:
             "confidence."
         )
     return number
+
+
+def _checked_minimize(minimize: Any) -> bool:
+    if not isinstance(minimize, bool | np.bool_):
+        raise InvalidProblem(
+            f"minimize says whether the lowest mean is the best, True or False; got "
+            f"{glimpse(minimize)}."
+        )
+    return bool(minimize)
+
+
+def _checked_control(control: Any, names: tuple[str, ...] | None, count: int) -> int | None:
+    if control is None:
+        return None
+    if isinstance(control, str):
+        if names is None or control not in names:
+            raise InvalidProblem(
+                f"control must be the name or the number of an arm; none is called {control!r}."
+            )
+        return names.index(control)
+    return checked_whole("control", control, most=count - 1, error=InvalidProblem)
+
+
+def _checked_factors(factors: Any, arms: FloatArray) -> Factors | None:
+    """Return what the arms are combinations of, after checking that their features follow."""
+    if factors is None:
+        return None
+    found = factors if isinstance(factors, Factors) else Factors.from_dict(factors)
+    if not np.array_equal(found.features, arms):
+        raise InvalidProblem(
+            "The features of arms have to be those of their factors; these are not. Pass "
+            "Problem(Factors(...)) without features."
+        )
+    return found
 
 
 def _checked_some(name: str, arms: Sequence[int] | None, count: int) -> tuple[int, ...] | None:

@@ -164,7 +164,8 @@ def _ending(explorer: Explorer, certificate: Certificate) -> Ending:
 def _true_gap(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float:
     """Return how much better an answer is that was not chosen than the worst that was."""
     others = np.setdiff1d(np.flatnonzero(problem.can_answer), arms)
-    return float(max(0.0, means[others].max() - min(means[arm] for arm in arms)))
+    gains = problem.gain(1.0) * means
+    return float(max(0.0, gains[others].max() - min(gains[arm] for arm in arms)))
 
 
 class _Watch:
@@ -257,7 +258,9 @@ def _driver(
     if lane == "plain":
         return None
     try:
-        driver = compiled_lane(explorer) if has_kernel(environment) else None
+        # Compiled worlds pay what is maximised.
+        possible = has_kernel(environment) and not explorer.problem.minimize
+        driver = compiled_lane(explorer) if possible else None
     except MissingExtra as reason:
         if lane == "compiled":
             raise

@@ -34,14 +34,11 @@ def complexity(
     column of names are recognised.
     """
     from ..complexity import complexity as analyse
-    from ..problem import Problem
     from ..tables import read_arms
 
-    names, features = read_arms(arms)
+    table = read_arms(arms)
     vector = numbers(theta, "--theta")
-    problem = Problem(
-        features,
-        names=names,
+    problem = table.problem(
         noise=noise_scale,
         norm_bound=(math.hypot(*vector) or None) if norm_bound is None else norm_bound,
         epsilon=epsilon,

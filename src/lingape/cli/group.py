@@ -85,6 +85,7 @@ BY_OPTION = {
     "bounded": {r"noise=Bounded\(low, high\)": "--bounded LOW HIGH"},
     "normal": {r"(noise=)?\bNormal\(\)": "--normal"},
 }
+COLUMNS = {"name": "--name", "factors": "--factor", "numbers": "--number", "ignore": "--ignore"}
 START = r"(?<![-\w./])"  # of a word that is not part of a file name
 
 
@@ -102,6 +103,9 @@ def in_options(
     """
     from ..bounds import BOUNDS
 
+    for name, flag in COLUMNS.items():
+        sentence = re.sub(rf"\b{name}=\[?('[^']*')\]?", rf"{flag} \1", sentence)
+    sentence = sentence.replace("header=True or header=False", "--header or --no-header")
     bounds = {rf"\b{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
     words = IN_SHELL | bounds | dict(words)
     for option in options:

@@ -4,9 +4,12 @@ import math
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from ..tables import ArmTable
 
 
 class Target(click.Path):
@@ -24,7 +27,8 @@ ARM_IS_IN_ENVIRONMENT = (
     "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
     "LINGAPE_NAME or LINGAPE_FEATURES."
 )
-PROVEN = ("epsilon", "delta", "norm_bound")  # and not about rewards
+PROVEN = ("epsilon", "delta", "norm_bound", "minimize")  # and not about rewards
+TABLE = ("naming", "factors", "numbers", "ignore", "interactions", "exclude", "per_arm", "header")
 new_file = Target(dir_okay=False)
 new_folder = Target(file_okay=False)
 as_json = click.option("--json", is_flag=True, help="Print the results as JSON.")
@@ -61,6 +65,14 @@ time_to_live = click.option(
     callback=lambda _context, _option, ttl: None if ttl == "never" else ttl,
     help="How long to wait for the rewards: 90s, 30m, 6h, 2d or never.",
 )
+per_arm = click.option("--per-arm", is_flag=True, help="One feature per arm.")
+interactions = click.option(
+    "--interactions",
+    default="",
+    metavar="PAIRS",
+    help="Factors that depend on each other: tone:length,tone:size, or all.",
+)
+minimize = click.option("--minimize", is_flag=True, help="The lowest average is the best.")
 _epsilon = click.option(
     "--epsilon", default=0.0, show_default=True, help="ε: how far from the best the answer may be."
 )
@@ -85,9 +97,6 @@ def real_problem(command: Any) -> Any:
         normal: bool,
         **options: Any,
     ) -> Any:
-        from ..problem import Problem
-        from ..tables import read_arms
-
         said = (noise_scale, bounded, "binary" if binary else None, "normal" if normal else None)
         noise = [one for one in said if one is not None]
         if len(noise) != 1:
@@ -96,17 +105,13 @@ def real_problem(command: Any) -> Any:
                 "if they are Gaussian), --bounded LOW HIGH, --binary, and --normal for Gaussian "
                 "rewards of unknown standard deviation."
             )
-        names, features = read_arms(arms)
-        problem = Problem(
-            features,
-            names=names,
-            noise=noise[0],
-            **{name: options.pop(name) for name in PROVEN if name in options},
-        )
-        return command(*given, problem=problem, **options)
+        table = table_of(arms, options)
+        settings = {name: options.pop(name) for name in PROVEN if name in options}
+        return command(*given, problem=table.problem(noise=noise[0], **settings), **options)
 
-    added: Any = with_problem
+    added: Any = of_table(with_problem)
     for option in (
+        minimize,
         _delta,
         _epsilon,
         click.option("--normal", is_flag=True, help="Rewards are Gaussian, and R is not known."),
@@ -123,6 +128,67 @@ def real_problem(command: Any) -> Any:
     ):
         added = option(added)
     return added
+
+
+def of_table(command: Any) -> Any:
+    """Add the options that say what the columns of a table are for."""
+    column: dict[str, Any] = {"metavar": "COLUMN", "multiple": True}
+    for option in (
+        click.option(
+            "--header/--no-header",
+            default=None,
+            help="Whether a CSV file begins with headings.  [default: found out]",
+        ),
+        per_arm,
+        click.option(
+            "--exclude",
+            multiple=True,
+            metavar="LEVELS",
+            help="Leave out combinations, such as tone=dry,length=long.",
+        ),
+        interactions,
+        click.option("--ignore", **column, help="A column to leave out."),
+        click.option(
+            "--number", "numbers", **column, help="A column of numbers that have a linear effect."
+        ),
+        click.option(
+            "--factor", "factors", **column, help="A column with the levels of a factor."
+        ),
+        click.option("--name", "naming", metavar="COLUMN", help="The column with names of arms."),
+    ):
+        command = option(command)
+    return command
+
+
+def table_of(arms: str, options: dict[str, Any]) -> "ArmTable":
+    """Return the arms in a file, taking options about its columns; say what was taken for what."""
+    from ..tables import read_arms
+    from .showing import say
+
+    given = {name: options.pop(name) for name in TABLE}
+    given["name"] = given.pop("naming")
+    given["interactions"] = pairs(given["interactions"])
+    given["exclude"] = [combination(text) for text in given["exclude"]]
+    table = read_arms(arms, **given)
+    say(" ".join(table.notes), err=True)
+    return table
+
+
+def pairs(text: str) -> Any:
+    """Return interactions from a text such as tone:length,tone:size."""
+    if text in ("", "all"):
+        return text or ()
+    return [pair.split(":") for pair in text.split(",")]
+
+
+def combination(text: str) -> dict[str, str]:
+    """Return levels by factor from a text such as tone=dry,length=long."""
+    parts = [part.partition("=") for part in text.split(",")]
+    if not all(name.strip() and equals for name, equals, _ in parts):
+        raise click.BadParameter(
+            f"must be levels of factors, such as tone=dry,length=long; got {text!r}."
+        )
+    return {name.strip(): level.strip() for name, _, level in parts}
 
 
 def to_prove(command: Any) -> Any:

@@ -90,12 +90,10 @@ def plan(
     lingape plan arms.csv --prior-scale 1 --noise-scale 1 -e race -e 'lingape(pull=tracking)'
     """
     from ..forecast import forecast
-    from ..problem import Problem
     from ..tables import read_arms
 
     noise, rewards = _simulated(noise_scale, normal, binary, rate, bounded)
-    names, features = read_arms(arms)
-    problem = Problem(features, names=names, noise=noise, epsilon=epsilon, delta=delta)
+    problem = read_arms(arms).problem(noise=noise, epsilon=epsilon, delta=delta)
     assumed, instances = _assumed(problem, gap, prior_scale, draws, seed, rate)
     with simulating(), live_line("starting", quiet=json) as show:
         found = forecast(

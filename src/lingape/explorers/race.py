@@ -100,7 +100,7 @@ class Race(Conversation):
         only_its_own(bound, "Race")
         super().__init__(problem, bound=BlockEvidence(), ridge=ridge)
         count = len(problem)
-        self.evidence = evidence_for(problem.noise)
+        self.evidence = evidence_for(problem.gain_noise)
         self.told = Sums.nothing(count)
         self._first = _first_alike(problem)
         self.in_play: BoolArray = self._first == np.arange(count)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..bounds import Bound
-from ..certificate import Certificate
+from ..certificate import Certificate, counted
 from ..checks import checked_whole
 from ..contests import Contest, Contests
 from ..errors import (
@@ -82,6 +82,12 @@ class Conversation(Savable):
         self._contest: Contest | None = None  # until there is an estimate to compare arms with
         self._verdict: Certificate | None = None  # the certificate that ended exploration
 
+    def __repr__(self) -> str:
+        pulls = counted(int(self.counts.sum()))
+        if self._verdict is None:
+            return f"<{type(self).__name__} of {self.problem!r} after {pulls}>"
+        return f"<{type(self).__name__} of {self.problem!r}, settled on {self._verdict.name!r}>"
+
     @abstractmethod
     def _pick(self, estimate: LeastSquares) -> int:
         """Return the arm to pull next.
@@ -120,7 +126,8 @@ class Conversation(Savable):
     @property
     def theta(self) -> FloatArray:
         """The estimate of θ, the shortest one if the arms do not span the space."""
-        solution = np.linalg.lstsq(self.problem.arms, self.estimate.means, rcond=None)[0]
+        means = self.problem.gain(1.0) * self.estimate.means
+        solution = np.linalg.lstsq(self.problem.arms, means, rcond=None)[0]
         return np.asarray(solution, dtype=np.float64)
 
     def ask(self) -> int:
@@ -151,7 +158,7 @@ class Conversation(Savable):
         """Learn that pulling `arm` paid `reward`."""
         index, value = self.problem.check_pull(arm), self.problem.check_reward(reward)
         self._allow(index)
-        self._update(index, value)
+        self._update(index, self.problem.gain(value))
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
         """Learn several rewards, in order; if any is refused, none is recorded."""
@@ -166,7 +173,7 @@ class Conversation(Savable):
         try:
             for index, value in zip(indices, values, strict=True):
                 self._allow(index)
-                self._update(index, value)
+                self._update(index, self.problem.gain(value))
         except LingapeError:
             self.__dict__.clear()
             self.__dict__.update(before)

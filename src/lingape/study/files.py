@@ -17,8 +17,7 @@ _KEYS = ("explorers", "instances", "seeds", "max_pulls", "world", "problem")
 
 def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
     """Return the arms in a file, with a θ, as an instance that has the file's name."""
-    _, features = read_arms(path)
-    world = Gaussian(features, list(theta))  # which checks them
+    world = Gaussian(read_arms(path).features, list(theta))  # which checks them
     return Instance(Path(path).name, np.array(world.arms), np.array(world.theta))
 
 

@@ -1,0 +1,539 @@
+"""Arms made of factors: say what varies, and get the arms, their names and their features.
+
+An arm is a combination of levels, one of each factor. Its average reward is modelled as a sum: a
+constant, an amount for each level of each factor, or proportional to the value of a factor that is
+a number, and for interactions an amount for each combination of their levels.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .arrays import FloatArray, IntArray
+from .checks import LARGEST, glimpse
+from .columns import Roles, Said, roles_of
+from .columns import level as as_level
+from .errors import InvalidArgument, InvalidProblem
+from .printable import encodable, printable
+
+Level: TypeAlias = str | int | float | bool
+Combination: TypeAlias = dict[str, Level]
+MOST_ARMS = 1_000_000
+MOST_COLUMNS = 20  # named in a description
+CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something that varies, and the values that it takes.
+
+    number: whether the reward changes in proportion to its value; if not, each level has an
+        amount of its own.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    number: bool = False
+
+    @cached_property
+    def place(self) -> dict[Level, int]:
+        """Where each level is."""
+        return {level: place for place, level in enumerate(self.levels)}
+
+    def columns(self) -> tuple[list[str], FloatArray]:
+        """Return the names of its features, and these for each level; the first is the reference.
+
+        >>> names, values = Factor("tone", ("warm", "dry")).columns()
+        >>> names, values.tolist()
+        (['tone=dry'], [[0.0], [1.0]])
+        """
+        if self.number:
+            return [self.name], np.array(self.levels, dtype=np.float64)[:, None]
+        names = [f"{self.name}={level}" for level in self.levels[1:]]
+        return names, np.eye(len(self.levels))[:, 1:]
+
+
+class Factors:
+    """Arms as combinations of the levels of factors.
+
+    levels: for each factor, by name, its levels: texts or numbers. The first is the one that
+        others are compared with. Factors can be given as keywords or as one mapping.
+    numbers: factors whose effect is proportional to their value. The others have an effect for
+        each level.
+    interactions: pairs (or more) of factors whose effects depend on each other, or "all" for all
+        pairs.
+    exclude: combinations that do not exist: mappings such as {"tone": "dry", "length": "long"}, or
+        a function that says of a combination whether to leave it out.
+    per_arm: give every combination an effect of its own, which is always right and takes most
+        trials.
+
+    Problem(factors, noise=...) is the problem of finding the best of them.
+
+    >>> factors = Factors(tone=["warm", "dry"], examples=[0, 1, 3], numbers=["examples"])
+    >>> print(factors)
+    6 arms, 3 features: constant, tone=dry, examples
+    >>> factors.names[4]
+    'tone=dry, examples=1'
+    """
+
+    def __init__(
+        self,
+        levels: Mapping[str, Iterable[Level]] | None = None,
+        /,
+        *,
+        numbers: Iterable[str] = (),
+        interactions: str | Iterable[Sequence[str]] = (),
+        exclude: Iterable[Mapping[str, Level]] | Callable[[Combination], bool] = (),
+        per_arm: bool = False,
+        **more: Iterable[Level],
+    ) -> None:
+        given = _merged(levels or {}, more)
+        chosen = _listed("numbers", numbers, given)
+        factors = tuple(
+            _checked_factor(name, values, name in chosen) for name, values in given.items()
+        )
+        size = math.prod(len(factor.levels) for factor in factors)
+        if size > MOST_ARMS:
+            raise InvalidProblem(
+                f"There can be at most {MOST_ARMS:,} combinations; these factors have {size:,}. "
+                "Give the combinations that matter as a table, with Factors.from_table."
+            )
+        rows = np.stack(
+            np.meshgrid(*(np.arange(len(factor.levels)) for factor in factors), indexing="ij"),
+            axis=-1,
+        ).reshape(-1, len(factors))
+        self._set(factors, rows[~_excluded(factors, rows, exclude)], None, interactions, per_arm)
+
+    def _set(
+        self,
+        factors: tuple[Factor, ...],
+        rows: IntArray,
+        names: tuple[str, ...] | None,
+        interactions: str | Iterable[Sequence[str]],
+        per_arm: bool,
+    ) -> None:
+        self.factors = factors
+        self.rows = rows  # (K, F): which level of each factor
+        self.rows.flags.writeable = False
+        self.interactions = _checked_interactions(interactions, factors)
+        self.per_arm = bool(per_arm)
+        self._names = names
+        if len(rows) < 2:
+            raise InvalidProblem(
+                f"There must be at least 2 combinations to choose from; {len(rows)} left. "
+                "Exclude fewer."
+            )
+
+    @classmethod
+    def of_rows(
+        cls,
+        combinations: Sequence[Mapping[str, Level]],
+        *,
+        numbers: Iterable[str] = (),
+        interactions: str | Iterable[Sequence[str]] = (),
+        per_arm: bool = False,
+        names: Sequence[str] | None = None,
+    ) -> "Factors":
+        """Return arms as they are listed, one mapping from factors to levels for each.
+
+        Levels come in the order in which they appear.
+
+        >>> print(Factors.of_rows([{"dose": 1, "salt": "a"}, {"dose": 2, "salt": "b"}]))
+        2 arms, 3 features: constant, dose=2, salt=b
+        """
+        if not combinations:
+            raise InvalidProblem("There must be at least 2 combinations; got none.")
+        first = list(combinations[0])
+        for place, one in enumerate(combinations):
+            if set(one) != set(first):
+                raise InvalidProblem(
+                    f"Every arm needs a level of each factor, {', '.join(first)}; number {place} "
+                    f"has {', '.join(map(str, one)) or 'none'}."
+                )
+        given = {
+            name: list(dict.fromkeys(plain_level(name, one[name]) for one in combinations))
+            for name in first
+        }
+        chosen = _listed("numbers", numbers, given)
+        factors = tuple(
+            _checked_factor(name, values, name in chosen, least=1)
+            for name, values in given.items()
+        )
+        rows = np.array(
+            [
+                [factor.place[plain_level(factor.name, one[factor.name])] for factor in factors]
+                for one in combinations
+            ],
+            dtype=np.int64,
+        )
+        found = cls.__new__(cls)
+        found._set(factors, rows, None if names is None else tuple(names), interactions, per_arm)
+        return found
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: Any,
+        *,
+        name: str | None = None,
+        factors: Iterable[str] = (),
+        numbers: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        interactions: str | Iterable[Sequence[str]] = (),
+        exclude: Iterable[Mapping[str, Level]] | Callable[[Combination], bool] = (),
+        per_arm: bool = False,
+    ) -> "Factors":
+        """Return the arms in a data frame of pandas, polars or pyarrow, one row each.
+
+        Columns of text are factors, and columns of numbers are numbers, unless said otherwise. A
+        first column of texts that are all different, or with a heading such as "name" or "id",
+        holds names.
+        name: the column that holds names.
+        factors: columns that are factors although they have numbers.
+        numbers: columns of numbers that might be taken for something else.
+        ignore: columns to leave out.
+        interactions, exclude, per_arm: as for Factors.
+
+        >>> import polars
+        >>> frame = polars.DataFrame({"tone": ["warm", "dry", "dry"], "examples": [0, 1, 3]})
+        >>> print(Factors.from_table(frame, factors=["tone"]))
+        3 arms, 3 features: constant, tone=dry, examples
+        """
+        import narwhals
+
+        try:
+            table = narwhals.from_native(frame, eager_only=True)
+        except TypeError as reason:
+            raise InvalidProblem(
+                "A data frame of pandas, polars or pyarrow is needed; got "
+                f"{type(frame).__name__}. Combinations as mappings are for Factors.of_rows."
+            ) from reason
+        columns, rows = [str(column) for column in table.columns], table.rows()
+        said = Said(name, tuple(factors), tuple(numbers), tuple(ignore))
+        roles = roles_of(columns, rows, said, what="the table")
+        return cls.of_table(
+            columns, rows, roles, interactions=interactions, exclude=exclude, per_arm=per_arm
+        )
+
+    @classmethod
+    def of_table(
+        cls,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        roles: Roles,
+        *,
+        interactions: str | Iterable[Sequence[str]],
+        exclude: Iterable[Mapping[str, Level]] | Callable[[Combination], bool],
+        per_arm: bool,
+    ) -> "Factors":
+        """Return the arms in the rows of a table, given what its columns are for."""
+        used = sorted([*roles.factors, *roles.numbers])
+        combinations = [{columns[i]: as_level(row[i]) for i in used} for row in rows]
+        names = None if roles.name is None else [str(row[roles.name]) for row in rows]
+        found = cls.of_rows(
+            combinations,
+            numbers=[columns[i] for i in roles.numbers],
+            interactions=interactions,
+            per_arm=per_arm,
+            names=names,
+        )
+        kept = ~_excluded(found.factors, found.rows, exclude)
+        if kept.all():
+            return found
+        return cls.of_rows(
+            [one for one, keep in zip(combinations, kept, strict=True) if keep],
+            numbers=[columns[i] for i in roles.numbers],
+            interactions=interactions,
+            per_arm=per_arm,
+            names=None
+            if names is None
+            else [one for one, keep in zip(names, kept, strict=True) if keep],
+        )
+
+    def __len__(self) -> int:
+        """Return K, the number of arms."""
+        return len(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Factors) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.factors, self.interactions, self.per_arm, self.rows.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Factors({self})"
+
+    def __str__(self) -> str:
+        columns = [printable(column) for column in self.columns[:MOST_COLUMNS]]
+        more = len(self.columns) - len(columns)
+        shown = ", ".join(columns) + (f" and {more} more" if more > 0 else "")
+        return f"{len(self)} arms, {len(self.columns)} features: {shown}"
+
+    @property
+    def names(self) -> list[str]:
+        """What each arm is called."""
+        if self._names is not None:
+            return list(self._names)
+        return [
+            ", ".join(f"{name}={level}" for name, level in one.items())
+            for one in self.combinations
+        ]
+
+    @property
+    def combinations(self) -> list[Combination]:
+        """The levels of each arm."""
+        return [
+            {factor.name: factor.levels[i] for factor, i in zip(self.factors, row, strict=True)}
+            for row in self.rows.tolist()
+        ]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """What each feature stands for."""
+        if self.per_arm:
+            return self.names
+        return [name for name, _ in self._coded(self.rows[:1])]
+
+    @cached_property
+    def features(self) -> FloatArray:
+        """The features of each arm, shape (K, d)."""
+        if self.per_arm:
+            return np.eye(len(self))
+        return self.features_of(self.rows)
+
+    def features_of(self, rows: IntArray) -> FloatArray:
+        """Return the features of any combinations, arms or not; not if there is one per arm."""
+        return np.stack([column for _, column in self._coded(rows)], axis=1)
+
+    def _coded(self, rows: IntArray) -> list[tuple[str, FloatArray]]:
+        """Return the features of combinations, each with its name."""
+        columns = [(CONSTANT, np.ones(len(rows)))]
+        parts = {}
+        for place, factor in enumerate(self.factors):
+            names, values = factor.columns()
+            parts[factor.name] = list(zip(names, values[rows[:, place]].T, strict=True))
+            columns += parts[factor.name]
+        for together in self.interactions:
+            for choice in itertools.product(*(parts[name] for name in together)):
+                column = np.prod([values for _, values in choice], axis=0)
+                columns.append((":".join(name for name, _ in choice), column))
+        return columns
+
+    def arm(self, **levels: Level) -> int:
+        """Return the number of the arm with these levels.
+
+        >>> Factors(tone=["warm", "dry"], examples=[0, 1, 3]).arm(tone="dry", examples=0)
+        3
+        """
+        places = self.places(levels)
+        if missing := [factor.name for factor in self.factors if factor.name not in levels]:
+            raise InvalidArgument(
+                f"Say a level of each factor; {', '.join(missing)} missing. The arms are "
+                "combinations."
+            )
+        row = [places[factor.name] for factor in self.factors]
+        found = np.flatnonzero((self.rows == row).all(axis=1))
+        if not len(found):
+            raise InvalidArgument(f"No arm has the levels {glimpse(levels)}: it was left out.")
+        return int(found[0])
+
+    def places(self, levels: Mapping[str, Any]) -> dict[str, int]:
+        """Return which level of each factor is meant, or raise InvalidArgument."""
+        known = {factor.name: factor for factor in self.factors}
+        places = {}
+        for name, level in levels.items():
+            if name not in known:
+                raise InvalidArgument(
+                    f"No factor is called {name!r}; there are {', '.join(known)}."
+                )
+            places[name] = _place(known[name], level)
+        return places
+
+    def model(
+        self, *, interactions: str | Iterable[Sequence[str]] = (), per_arm: bool = False
+    ) -> "Factors":
+        """Return the same arms with other features.
+
+        >>> print(Factors(a=[0, 1], b=[0, 1]).model(interactions="all"))
+        4 arms, 4 features: constant, a=1, b=1, a=1:b=1
+        """
+        found = Factors.__new__(Factors)
+        found._set(self.factors, self.rows, self._names, interactions, per_arm)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {
+            "factors": [
+                {"name": one.name, "levels": list(one.levels), "number": one.number}
+                for one in self.factors
+            ],
+            "rows": self.rows.tolist(),
+            "interactions": [list(together) for together in self.interactions],
+            "per_arm": self.per_arm,
+            "names": None if self._names is None else list(self._names),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Factors":
+        """Return what `to_dict` wrote."""
+        try:
+            factors = tuple(
+                _checked_factor(one["name"], one["levels"], bool(one["number"]), least=1)
+                for one in data["factors"]
+            )
+            rows = np.array(data["rows"], dtype=np.int64)
+            sizes = [len(factor.levels) for factor in factors]
+            if rows.shape[1:] != (len(factors),) or (rows < 0).any() or (rows >= sizes).any():
+                raise ValueError("its rows are not places of levels")
+            names = data["names"]
+            found = cls.__new__(cls)
+            found._set(
+                factors,
+                rows,
+                None if names is None else tuple(map(str, names)),
+                data["interactions"],
+                data["per_arm"],
+            )
+        except (KeyError, TypeError, ValueError) as reason:
+            raise InvalidProblem(
+                f"factors must be what Factors.to_dict() returns; this is not ({reason})."
+            ) from reason
+        return found
+
+
+def plain_level(factor: str, value: Any) -> Level:
+    """Return a level as a text, a truth value or a finite number, or raise InvalidProblem."""
+    if hasattr(value, "item"):  # NumPy's numbers
+        value = value.item()
+    if isinstance(value, str):
+        if encodable(value):
+            return value
+    elif isinstance(value, bool | int) or (
+        isinstance(value, float) and math.isfinite(value) and abs(value) <= LARGEST
+    ):
+        return value
+    raise InvalidProblem(
+        f"Levels are texts or finite numbers; {factor} has {glimpse(value)}. Fill in or drop "
+        "missing values first."
+    )
+
+
+def _merged(
+    levels: Mapping[str, Iterable[Level]], more: Mapping[str, Iterable[Level]]
+) -> dict[str, Iterable[Level]]:
+    if not isinstance(levels, Mapping):
+        raise InvalidProblem(
+            "Factors are given by name, as Factors(tone=['warm', 'dry'], ...) or as a mapping; "
+            f"got {glimpse(levels)}. A table is for Factors.from_table."
+        )
+    if twice := sorted(set(levels) & set(more)):
+        raise InvalidProblem(f"The factor {twice[0]!r} is given twice.")
+    given = {**levels, **more}
+    if not given:
+        raise InvalidProblem(
+            "Say what varies: Factors(tone=['warm', 'dry'], length=['short', 'long'])."
+        )
+    return given
+
+
+def _checked_factor(name: Any, values: Iterable[Level], number: bool, *, least: int = 2) -> Factor:
+    if not isinstance(name, str) or not name.strip() or not encodable(name):
+        raise InvalidProblem(f"A factor's name is a text; got {glimpse(name)}.")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidProblem(
+            f"Give a list of levels for the factor {name}, such as ['low', 'high']; got "
+            f"{glimpse(values)}."
+        )
+    levels = tuple(plain_level(name, value) for value in values)
+    if len(levels) < least:
+        raise InvalidProblem(
+            f"A factor has at least 2 levels; {name} has {glimpse(list(levels))}. Leave out what "
+            "does not vary."
+        )
+    written = [str(level) for level in levels]
+    if len(set(written)) < len(written):
+        twice = next(text for text in written if written.count(text) > 1)
+        raise InvalidProblem(f"The levels of {name} must differ; {twice} appears twice.")
+    if number and any(isinstance(level, str | bool) for level in levels):
+        text = next(level for level in levels if isinstance(level, str | bool))
+        raise InvalidProblem(
+            f"{name} was said to be a number, and has the level {text!r}. Leave it out of "
+            "numbers to give each level an effect of its own."
+        )
+    return Factor(name, levels, number)
+
+
+def _listed(argument: str, names: Iterable[str], given: Mapping[str, Any]) -> set[str]:
+    chosen = {names} if isinstance(names, str) else set(names)
+    if unknown := sorted(chosen - set(given)):
+        raise InvalidProblem(
+            f"{argument} are names of factors, {', '.join(given)}; got {unknown[0]!r}."
+        )
+    return chosen
+
+
+def _checked_interactions(
+    interactions: str | Iterable[Sequence[str]], factors: tuple[Factor, ...]
+) -> tuple[tuple[str, ...], ...]:
+    order = [factor.name for factor in factors]
+    if isinstance(interactions, str):
+        if interactions != "all":
+            raise InvalidProblem(
+                "interactions are pairs of factors, such as [('tone', 'length')], or 'all'; got "
+                f"{interactions!r}."
+            )
+        return tuple(itertools.combinations(order, 2))
+    found = []
+    for together in interactions:
+        pair = (together,) if isinstance(together, str) else tuple(together)
+        if len(pair) < 2 or len(set(pair)) < len(pair) or not set(pair) <= set(order):
+            raise InvalidProblem(
+                "An interaction is between two or more different factors, of "
+                f"{', '.join(order)}; got {glimpse(together)}."
+            )
+        found.append(tuple(sorted(pair, key=order.index)))
+    return tuple(dict.fromkeys(found))
+
+
+def _place(factor: Factor, level: Any) -> int:
+    written = [str(one) for one in factor.levels]
+    if str(level) not in written:
+        raise InvalidArgument(
+            f"{factor.name} has the levels {glimpse(list(factor.levels))}; got {level!r}."
+        )
+    return written.index(str(level))
+
+
+def _excluded(
+    factors: tuple[Factor, ...],
+    rows: IntArray,
+    exclude: Iterable[Mapping[str, Level]] | Callable[[Combination], bool],
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which combinations to leave out."""
+    out = np.zeros(len(rows), dtype=np.bool_)
+    if callable(exclude):
+        for place, row in enumerate(rows.tolist()):
+            one = {factor.name: factor.levels[i] for factor, i in zip(factors, row, strict=True)}
+            out[place] = bool(exclude(one))
+        return out
+    order = {factor.name: (column, factor) for column, factor in enumerate(factors)}
+    for rule in [exclude] if isinstance(exclude, Mapping) else exclude:
+        if not isinstance(rule, Mapping) or not rule or not set(rule) <= set(order):
+            raise InvalidProblem(
+                "exclude has combinations such as {'tone': 'dry', 'length': 'long'}, of the "
+                f"factors {', '.join(order)}; got {glimpse(rule)}."
+            )
+        hit = np.ones(len(rows), dtype=np.bool_)
+        for name, level in rule.items():
+            column, factor = order[name]
+            hit &= rows[:, column] == _place(factor, level)
+        if not hit.any():
+            raise InvalidProblem(f"There is no combination {glimpse(dict(rule))} to leave out.")
+        out |= hit
+    return out
