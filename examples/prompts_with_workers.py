@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lingape import Binary, Experiment, Problem
+from lingape import Binary, Experiment
 from lingape.errors import ExplorationOver
 from lingape.tables import read_arms
 
@@ -42,8 +42,7 @@ def work(url: str, worker: str, patience: int | None) -> None:
 
 
 def main(url: str) -> None:
-    names, features = read_arms(PROMPTS)
-    problem = Problem(features, names=names, noise=Binary(), epsilon=0.1)
+    problem = read_arms(PROMPTS).problem(noise=Binary(), epsilon=0.1)
     with Experiment.open(url, "prompts", create=problem) as experiment:
         context = multiprocessing.get_context("spawn")
         crew = [

@@ -163,7 +163,7 @@ def test_refined_widths_are_shorter_and_exclude_no_more_than_the_mixture_itself(
         estimate = bound.estimate(problem)
         estimate.load(np.exp(rng.uniform(1, 9, 3)).astype(int), np.zeros(3))
         y = estimate.features[1] - estimate.features[0]
-        (refined,) = bound._weighted_widths(problem, estimate, y[None])
+        (refined,) = bound.unit_widths(problem.delta, estimate, y[None])
         assert refined <= bound.widths(problem, estimate, 0)[1] * (1 + 1e-9)
         v = (estimate.features.T * estimate.counts) @ estimate.features
         # Errors near the likeliest one with that gap, V⁻¹y, and all with a gap just beyond.

@@ -1,3 +1,4 @@
+from . import errors, plots, testing
 from .bounds import (
     BOUNDS,
     Bound,
@@ -30,6 +31,25 @@ from .environments import (
     sparse,
     sphere,
 )
+from .errors import (
+    Conflict,
+    DesignFailed,
+    ExplorationOver,
+    IllConditioned,
+    InvalidArgument,
+    InvalidArm,
+    InvalidBound,
+    InvalidData,
+    InvalidEnvironment,
+    InvalidProblem,
+    InvalidReward,
+    InvalidState,
+    LingapeError,
+    MissingData,
+    MissingExtra,
+    NotFound,
+    StorageFailed,
+)
 from .explorers import (
     ALBA,
     BUDGET_EXPLORERS,
@@ -59,6 +79,7 @@ from .explorers import (
     XYOracle,
     XYStatic,
 )
+from .factors import Factor, Factors
 from .least_squares import LeastSquares
 from .live import Client, Experiment, Ticket
 from .noise import Binary, Bounded, Normal, SubGaussian
@@ -66,10 +87,36 @@ from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
 from .runs import Ending, Result, Step, play, run
 from .study import Cell, Results, Row, Study
+from .values import Effects, Interval, Values
 
 __version__: str
 
 __all__ = [
+    "Conflict",
+    "DesignFailed",
+    "ExplorationOver",
+    "IllConditioned",
+    "InvalidArgument",
+    "InvalidArm",
+    "InvalidBound",
+    "InvalidData",
+    "InvalidEnvironment",
+    "InvalidProblem",
+    "InvalidReward",
+    "InvalidState",
+    "LingapeError",
+    "MissingData",
+    "MissingExtra",
+    "NotFound",
+    "StorageFailed",
+    "Factor",
+    "Factors",
+    "Effects",
+    "Interval",
+    "Values",
+    "errors",
+    "plots",
+    "testing",
     "ALBA",
     "BOUNDS",
     "BUDGET_EXPLORERS",

@@ -125,13 +125,16 @@ class Mixture:
             return None
         long = gaps + widths > problem.epsilon
         directions = estimate.features[rivals[long]] - estimate.features[leader]
-        widths[long] = self._weighted_widths(problem, estimate, directions)
+        widths[long] = problem.noise_scale * self.unit_widths(problem.delta, estimate, directions)
         return widths if (gaps + widths <= problem.epsilon).all() else None
 
-    def _weighted_widths(
-        self, problem: Problem, estimate: LeastSquares, directions: FloatArray
+    def unit_widths(
+        self, delta: float, estimate: LeastSquares, directions: FloatArray
     ) -> FloatArray:
-        """Return widths from weights p on the scales, fitted to each direction.
+        """Return widths for R = 1 from weights p on the scales, fitted to each direction.
+
+        directions: (n, d), in the coordinates of `estimate`. The bound holds for all there are at
+        once, so any number may be looked at.
 
         On the event of Ville's inequality, for every p at once (Jensen's inequality),
 
@@ -141,7 +144,7 @@ class Mixture:
         so whatever p the iteration below finds gives a valid width; a fixed point of it is the
         best one. All its weight on one scale is the unrefined bound.
         """
-        features, grid, r = estimate.features, self.grid, problem.noise_scale
+        features, grid = estimate.features, self.grid
         v, basis = np.linalg.eigh((features.T * estimate.counts) @ features)
         squares = ((directions @ basis) / v) ** 2  # of V⁻¹y in the eigenvectors of V
         inverses = 1.0 / (v[:, None] + grid)  # (d, J) eigenvalues of (V + λ_jI)⁻¹
@@ -152,11 +155,11 @@ class Mixture:
             mean_inverse = p @ inverses.T  # (n, d)
             length = (squares / mean_inverse).sum(axis=1)
             divergence = (p * (half_log_dets + np.log(p * len(grid)))).sum(axis=1)
-            width_squared = 2.0 * r**2 * length * (math.log(1 / problem.delta) + divergence)
+            width_squared = 2.0 * length * (math.log(1 / delta) + divergence)
             best = np.minimum(best, width_squared)
             # The noise that is just not excluded, and the weight that each scale gives it.
             worst = (width_squared / length**2)[:, None] * squares / mean_inverse**2
-            log_weights = worst @ inverses / (2.0 * r**2) - half_log_dets
+            log_weights = worst @ inverses / 2.0 - half_log_dets
             weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
             weights /= weights.sum(axis=1, keepdims=True)
             p = 0.5 * p + 0.5 * weights

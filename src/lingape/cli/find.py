@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..problem import Problem
 
 NAME = "find"  # of the experiment
-SHOWN = 20  # arms in the table of pulls
 PAUSE = 0.2  # seconds between updates of the display
 
 
@@ -169,12 +168,12 @@ def _report(ending: "SearchEnd", log: "Experiment", path: str, signal: int, *, j
     """Print how a search ended; return the exit code."""
     status = log.status()
     with log.current() as replay:
-        data, table = _as_data(ending, replay, path), _table(replay, path)
+        data = _as_data(ending, replay, path)
     code, closing = _closing(ending, status.pulls, path, signal)
     if json:
         click.echo(jsonlib.dumps(data, indent=2))
     else:
-        say(table)
+        say(f"{status.certificate.statement}\n\n{status.table()}\nLog: {path}")
     warn(status)
     if closing:
         say(closing, err=True)
@@ -211,6 +210,8 @@ def _closing(ending: "SearchEnd", pulls: int, path: str, signal: int) -> tuple[i
 
 
 def _as_data(ending: "SearchEnd", replay: "Replay", path: str) -> dict[str, Any]:
+    from ..data import to_data
+
     explorer = replay.explorer
     arm = explorer.recommend()
     return {
@@ -222,34 +223,9 @@ def _as_data(ending: "SearchEnd", replay: "Replay", path: str) -> dict[str, Any]
         "settled": replay.progress.settled,
         "failure": ending.failure,
         "log": path,
+        "value": to_data(replay.values().arms([arm])[0]),
         "certificate": replay.certificate().to_dict(),
     }
-
-
-def _table(replay: "Replay", path: str) -> str:
-    from ..live.standing import in_short, p_values_of
-
-    certificate, counts, p_values = (
-        replay.certificate(),
-        replay.averages.counts,
-        p_values_of(replay),
-    )
-    order = [int(k) for k in (-counts).argsort(kind="stable")]
-    names = [printable(replay.problem.name(k)) for k in order[:SHOWN]]
-    width = max(map(len, names))
-    known = certificate.p_values is not None
-    title = "Pulls of each arm, most first" + (
-        ", and a p-value of its being best:" if known else ":"
-    )
-    lines = [certificate.statement, "", title]
-    for name, k in zip(names, order, strict=False):
-        answer = certificate.settled and k == certificate.arm
-        evidence = "  " + in_short(p_values[k], certificate.delta, answer=answer)
-        lines.append(f"  {name:<{width}}  {counts[k]:>9,}{evidence if known else ''}")
-    if len(order) > SHOWN:
-        rest = order[SHOWN:]
-        lines.append(f"  and {len(rest):,} more arms with {counts[rest].sum():,} pulls")
-    return "\n".join([*lines, f"Log: {path}"])
 
 
 @contextmanager

@@ -273,6 +273,95 @@ def certificate(url: str, name: str, json: bool) -> None:
 
 @live.command()
 @place
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="FACTOR=LEVEL",
+    help="Compare the levels of a factor with this one, not with the first.",
+)
+@click.option(
+    "--contrast",
+    nargs=2,
+    metavar="LEVELS LEVELS",
+    help="Compare arms with some levels with arms with others: tone=dry,length=long tone=warm.",
+)
+@click.option("--against", metavar="ARM", help="Compare all arms with this one, the control.")
+@as_json
+def effects(
+    url: str,
+    name: str,
+    references: tuple[str, ...],
+    contrast: tuple[str, str] | None,
+    against: str | None,
+    json: bool,
+) -> None:
+    """Show what each level of each factor adds, with intervals that hold together at all times.
+
+    An effect is an average over the arms, with the other factors as they are.
+    """
+    from ..data import to_data
+    from ..values import as_control, lift_table
+
+    with open_experiment(url, name) as experiment:
+        status, values = experiment.status(), experiment.values()
+    found: Any
+    if contrast is not None:
+        found = values.contrast(*map(options.combination, contrast))
+        shown = str(found)
+    elif against is not None:
+        found = values.lifts(as_control(values.problem, against))
+        shown = lift_table(found, values.problem.delta)
+    else:
+        found = values.effects(options.combination(",".join(references)) if references else None)
+        shown = str(found)
+    say(to_data(found) if json else shown)
+    warn(status)
+
+
+@live.command()
+@place
+@click.argument("successor")
+@options.interactions
+@options.per_arm
+@click.option("--delta", type=float, help="δ of the successor.  [default: as before]")
+@click.option("--explorer", help="Who explores.  [default: as before]")
+@as_json
+def refit(
+    url: str,
+    name: str,
+    successor: str,
+    interactions: str,
+    per_arm: bool,
+    delta: float | None,
+    explorer: str | None,
+    json: bool,
+) -> None:
+    """Begin a SUCCESSOR with the same arms, another model, and all rewards so far.
+
+    For when the model check warns: --interactions lets factors depend on each other, and --per-arm
+    gives every arm a feature of its own, which is always right.
+    """
+    from ..live import Experiment
+
+    if _remote(url):
+        raise click.UsageError(f"{url} is a server. Give the URL of its database.")
+    with (
+        Experiment.open(url, name) as experiment,
+        experiment.refit(
+            successor,
+            interactions=options.pairs(interactions),
+            per_arm=per_arm,
+            delta=delta,
+            explorer=explorer,
+        ) as begun,
+    ):
+        status = begun.status()
+    say(status.to_dict() if json else str(status))
+
+
+@live.command()
+@place
 @click.argument("path", type=options.new_file)
 @as_json
 def export(url: str, name: str, path: str, json: bool) -> None:

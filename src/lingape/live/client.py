@@ -17,15 +17,16 @@ import numpy as np
 
 from .. import __version__
 from ..checks import checked_whole
+from ..data import restored
 from ..errors import InvalidArgument, InvalidState, MissingExtra, StorageFailed, in_words
 from ..problem import Problem
+from ..values import Values
 from .addresses import checked_url
 from .crew import Workplace
-from .data import restored
 from .events import Created, Event, from_data
 from .history import Point
 from .model_check import ModelCheck
-from .replay import LogCertificate, Progress
+from .replay import LogCertificate, Progress, Tallies
 from .standing import Status, Summary, Unreadable
 from .texts import checked_name
 from .tickets import Ticket, TimeToLive, id_of
@@ -217,6 +218,16 @@ class RemoteExperiment(Workplace):
     def check(self) -> ModelCheck:
         """Return whether rewards look as assumed: linear in the features, as noisy as stated."""
         return self.status().check
+
+    def values(self) -> Values:
+        """Return what rewards say about the values of arms, and of anything made of them."""
+        rewards = self._get("/rewards", lambda data: restored(Tallies, data))
+        return Values(
+            self.problem,
+            np.array(rewards.counts, dtype=np.int64),
+            np.array(rewards.means),
+            np.array(rewards.squares),
+        )
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""

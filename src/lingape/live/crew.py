@@ -2,14 +2,16 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
 from ..checks import checked_whole
 from ..errors import ExplorationOver, LingapeError
+from ..factors import Level
 from ..noise import finite_reward
+from ..values import Effects, Interval, Lift, Values
 from .replay import LogCertificate, Progress
 from .texts import shortened
 from .tickets import Ticket, TimeToLive, checked_ttl
@@ -46,6 +48,8 @@ class Workplace(Protocol):
 
     def certificate(self) -> LogCertificate: ...
 
+    def values(self) -> Values: ...
+
     def export_lines(self) -> Iterator[str]: ...
 
     def close(self) -> None: ...
@@ -59,6 +63,29 @@ class Workplace(Protocol):
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
         return write_export(path, self.export_lines())
+
+    def effects(self, reference: Mapping[str, Level] | None = None) -> Effects:
+        """Return how much each level of each factor adds, compared with the reference level.
+
+        All intervals hold together, at all times, with probability at least 1 - δ.
+        reference: for each factor the level to compare with; the first unless given.
+        """
+        return self.values().effects(reference)
+
+    def contrast(self, one: Mapping[str, Level], other: Mapping[str, Level]) -> Interval:
+        """Return how much more arms with some levels pay than arms with others.
+
+        one, other: levels by factor, such as {"tone": "dry", "length": "long"}. Factors that are
+            not mentioned are averaged over the arms.
+        """
+        return self.values().contrast(one, other)
+
+    def lifts(self, against: int | str | None = None) -> tuple[Lift, ...]:
+        """Return how much more each arm pays than the control, best first.
+
+        against: the control, by number or name; the problem's unless given.
+        """
+        return self.values().lifts(against)
 
     def run(
         self,

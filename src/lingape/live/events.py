@@ -79,7 +79,14 @@ def _tickets(value: Any) -> tuple[tuple[str, int], ...]:
     return tuple((_text(ticket), _whole(arm)) for ticket, arm in value)
 
 
+def _rewards(value: Any) -> tuple[tuple[int, float], ...]:
+    if not isinstance(value, list):
+        raise ValueError("it is not a list of rewards")
+    return tuple((_whole(arm), _number(reward)) for arm, reward in value)
+
+
 Time = Annotated[float, Form(_time, _stamp)]
+Rewards = Annotated[tuple[tuple[int, float], ...], Form(_rewards)]  # arm and reward
 Tickets = Annotated[tuple[tuple[str, int], ...], Form(_tickets)]  # id and arm
 _FORMS: dict[Any, Form] = {
     int: Form(_whole),
@@ -226,6 +233,27 @@ class Added(Event):
     def apply(self, replay: "Replay", digest: str) -> None:
         replay.learn(self.seq, self.arm, self.reward, asked=False)
         replay.added += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carried(Event):
+    """The rewards of another experiment with the same arms were taken over, in their order."""
+
+    kind = "carried"
+    words = "{rewards} taken over from {experiment}"
+    experiment: str
+    upto: int  # its last event that was taken over
+    digest: str  # the hash of its log up to there
+    rewards: Rewards
+
+    @property
+    def reference(self) -> str:
+        return "carried"  # once
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        for arm, reward in self.rewards:
+            replay.learn(self.seq, arm, reward, asked=False)
+        replay.added += len(self.rewards)
 
 
 @dataclass(frozen=True, kw_only=True)

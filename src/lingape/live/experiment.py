@@ -6,19 +6,23 @@ anything, so that any number of them can share an experiment.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from .. import __version__
 from ..checks import checked_whole
 from ..errors import Conflict, ExplorationOver, InvalidArgument, NotFound
 from ..problem import Problem
+from ..values import Values
 from .crew import Workplace
 from .events import (
     Added,
     Asked,
+    Carried,
     Created,
     Event,
     Told,
@@ -32,7 +36,7 @@ from .events import (
 )
 from .history import History, Point
 from .model_check import ModelCheck, check
-from .replay import LogCertificate, Progress, make_explorer
+from .replay import LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
@@ -275,6 +279,66 @@ class Experiment(SharedLog, Workplace):
         with self.current() as replay:
             return check(replay, self._now())
 
+    def values(self) -> Values:
+        """Return what rewards say about the values of arms, and of anything made of them."""
+        with self.current() as replay:
+            return replay.values()
+
+    def refit(
+        self,
+        name: str,
+        *,
+        interactions: str | Iterable[Sequence[str]] = (),
+        per_arm: bool = False,
+        delta: float | None = None,
+        explorer: str | None = None,
+    ) -> Self:
+        """Begin a successor with the same arms, another model, and all rewards so far.
+
+        For when the check doubts the model. The rewards were told in an order that does not depend
+        on those that came later, so the successor's guarantee is that of an experiment which had
+        its model from the start, provided that model is right. It does not say how often a model
+        chosen after looking is right: one feature per arm always is.
+        name: of the successor, in the same database.
+        interactions, per_arm: as for Factors.
+        delta: its error rate; as before unless given.
+        explorer: who explores; as before unless given.
+        """
+        with self.current() as replay:
+            problem, created, head = replay.problem, replay.created, replay.head
+        rewards: list[tuple[int, float]] = []
+        for event in self.events():
+            if isinstance(event, Told | Added):
+                rewards.append((event.arm, event.reward))
+            elif isinstance(event, Carried):
+                rewards += event.rewards
+        model = remodelled(problem, interactions=interactions, per_arm=per_arm)
+        successor = model.replace(delta=problem.delta if delta is None else delta)
+        now = rounded_time(self._clock())
+        beginning = _beginning(
+            checked_name(name), successor, explorer or created.explorer, created.seed, now
+        )
+        with self._store.transaction(name) as log:
+            if log.head().seq:
+                raise Conflict(
+                    f"There is an experiment {name!r} in {self._store.url} already. Give the "
+                    "successor another name."
+                )
+            log.append([Note(as_text(replace(beginning, problem=successor.to_dict())))])
+            (entry,) = log.read(limit=1)
+            turn = Turn(log, Replay.begin(entry), now)
+            turn.record(
+                Carried(
+                    **turn.next,
+                    experiment=self.name,
+                    upto=head.seq,
+                    digest=head.digest,
+                    rewards=tuple(rewards),
+                )
+            )
+        self._store.sync()
+        return type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
+
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
         with self._store.view(self.name) as view:
@@ -338,6 +402,21 @@ class Experiment(SharedLog, Workplace):
             f"No ticket of {self.name!r} is called {shown}. Tell by the id that ask() "
             "returned; a trial without a ticket is for add(). Nothing was recorded."
         )
+
+
+def remodelled(
+    problem: Problem, *, interactions: str | Iterable[Sequence[str]], per_arm: bool
+) -> Problem:
+    """Return the same question with other features."""
+    if problem.factors is not None:
+        model = problem.factors.model(interactions=interactions, per_arm=per_arm)
+        return problem.replace(arms=model.features.tolist(), factors=model.to_dict())
+    if not per_arm:
+        raise InvalidArgument(
+            "These arms have features but no factors, so there are no interactions to add. Pass "
+            "per_arm=True for one feature per arm."
+        )
+    return problem.replace(arms=np.eye(len(problem)).tolist())
 
 
 def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:

@@ -13,6 +13,7 @@ proven. That there is no warning does not prove anything either.
 Whether arms lose tickets as often as each other is compared in losses.py.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,14 +22,16 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..checks import LARGEST
+from ..data import Data
+from ..noise import Binary, Bounded
 from ..printable import printable
 from ..problem import Problem
 from . import losses
-from .data import Data
 from .replay import Averages, Replay
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
+MOST_PAIRS = 100  # of factors
 WAY_OUT = (
     "The certificate assumes that they do. One feature per arm, 1 for it and 0 for the others, is "
     "always right and takes more pulls; features that tell these arms apart may be enough."
@@ -138,28 +141,26 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
     if not len(pulled):
         return ModelCheck((), None, stated, None, None, ())
     counts, averages = rewards.counts[pulled], rewards.means[pulled]
-    fitted, leverages, rank = _fit(problem.orthonormal[pulled], counts, averages)
     noise, repeats = rewards.deviation, rewards.repeats
-    r = noise if stated is None else stated
-    apart = averages - fitted
-    z, linear_p, noise_p = np.zeros(len(pulled)), None, None
-    if r:  # known, or estimated
-        # A residual has variance R²(1 - leverage)/N_k; with a leverage of 1 it has none.
-        spread = r * np.sqrt(np.maximum(1.0 - leverages, 0.0) / counts)
-        free = leverages < 1.0 - 1e-9
+    variances = _variances(problem, rewards, pulled)
+    fit = _fit(problem.orthonormal[pulled], counts, averages, variances)
+    apart = averages - fit.values
+    z, doubts, noise_p = np.zeros(len(pulled)), [], None
+    if variances is not None:
+        # A residual has variance v(1 - leverage)/N_k; with a leverage of 1 it has none.
+        spread = np.sqrt(variances * np.maximum(1.0 - fit.leverages, 0.0) / counts)
+        free = fit.leverages < 1.0 - 1e-9
         with np.errstate(all="ignore"):  # if R is tiny, rewards may be infinitely far off
             z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
-            off = float(counts @ (apart / r) ** 2)
+            off = float(counts @ (apart**2 / variances))
         z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no infinity
-        if (beyond := len(pulled) - rank) > 0:
-            if stated is None:
-                linear_p = f_tail(off / beyond, beyond, repeats)
-            else:
-                linear_p = chi_square_tail(off, beyond)
+        below = None if stated is not None else repeats
+        if (beyond := len(pulled) - fit.rank) > 0:
+            doubts = _doubts(problem, pulled, counts, averages, variances, z, off, beyond, below)
     if stated is not None and noise is not None:
         noise_p = chi_square_tail(repeats * (noise / stated) * (noise / stated), repeats)
     worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]
-    rows = (values[worst].tolist() for values in (pulled, counts, averages, fitted, z))
+    rows = (values[worst].tolist() for values in (pulled, counts, averages, fit.values, z))
     arms = tuple(ArmFit(arm, problem.name(arm), *row) for arm, *row in zip(*rows, strict=True))
     warnings = []
     if noise_p is not None and noise_p < RARE:
@@ -169,23 +170,123 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
             "not. Begin another experiment with a larger noise scale; for rewards in a range, "
             "state the range."
         )
+    linear_p = min(1.0, len(doubts) * min(one.p for one in doubts)) if doubts else None
     if linear_p is not None and linear_p < RARE:
-        names = ", ".join(printable(fit.name) for fit in arms[:3])
-        warnings.append(
-            "The arms' average rewards do not follow from their features within the noise; "
-            f"furthest off: {names}. {WAY_OUT}"
-        )
+        warnings.append(_warning(min(doubts, key=lambda one: one.p), arms))
     return ModelCheck(arms, linear_p, stated, noise, noise_p, tuple(warnings))
 
 
+class Doubt(NamedTuple):
+    """A way in which the model may be wrong, and the probability of so bad a fit if it is right.
+
+    pair: two factors that may depend on each other; None for any other way.
+    """
+
+    p: float
+    pair: tuple[str, str] | None = None
+
+
+def _doubts(
+    problem: Problem,
+    pulled: IntArray,
+    counts: IntArray,
+    averages: FloatArray,
+    variances: FloatArray,
+    z: FloatArray,
+    off: float,
+    beyond: int,
+    below: int | None,
+) -> list[Doubt]:
+    """Return what speaks against the model: all arms together, single arms, and interactions.
+
+    below: degrees of freedom of the variance, where it is an estimate.
+    """
+
+    def tail(value: float, freedom: int) -> float:
+        if below is None:
+            return chi_square_tail(value, freedom)
+        return f_tail(value / freedom, freedom, below)
+
+    found = [Doubt(tail(off, beyond))]
+    if beyond > 1:
+        found.append(Doubt(min(1.0, len(z) * tail(float((z**2).max()), 1))))
+    factors = problem.factors
+    if factors is None or factors.per_arm or beyond < 2:
+        return found
+    pairs = [
+        pair
+        for pair in itertools.combinations([factor.name for factor in factors.factors], 2)
+        if not any(set(pair) <= set(together) for together in factors.interactions)
+    ][:MOST_PAIRS]
+    best: Doubt | None = None
+    for pair in pairs:
+        wider = factors.model(interactions=[*factors.interactions, pair])
+        fit = _fit(wider.features[pulled], counts, averages, variances)
+        less = off - float(counts @ ((averages - fit.values) ** 2 / variances))
+        more = fit.rank - (len(pulled) - beyond)
+        if more > 0:
+            one = Doubt(min(1.0, len(pairs) * tail(max(0.0, less), more)), pair)
+            best = one if best is None or one.p < best.p else best
+    return found if best is None else [*found, best]
+
+
+def _warning(doubt: Doubt, arms: tuple[ArmFit, ...]) -> str:
+    """Return what does not fit, and what to do."""
+    worst = arms[0]
+    furthest = (
+        f"furthest off: {'; '.join(printable(fit.name) for fit in arms[:3])} (the first pays "
+        f"{worst.average:.3g} on average, where the model says {worst.fitted:.3g})"
+    )
+    if doubt.pair is None:
+        return (
+            "The arms' average rewards do not follow from their features within the noise; "
+            f"{furthest}. {WAY_OUT}"
+        )
+    one, other = map(printable, doubt.pair)
+    return (
+        f"The effects of {one} and {other} seem to depend on each other, which the model leaves "
+        f"out; {furthest}. The certificate assumes that they do not. A successor with "
+        f"interactions=[({one!r}, {other!r})] takes over all rewards (refit)."
+    )
+
+
+def _variances(problem: Problem, rewards: Averages, pulled: IntArray) -> FloatArray | None:
+    """Return the variance of the rewards of each pulled arm, or None if nothing is known of it.
+
+    A known scale is taken as it is, and an unknown one estimated for all arms together. In a range
+    the variance follows from the mean, where two successes and two failures more (Agresti and
+    Coull) keep a few rewards from being taken too seriously; where rewards vary less than that
+    everywhere, they do so here.
+    """
+    noise, count = problem.noise, len(pulled)
+    if not isinstance(noise, Bounded):
+        r = rewards.deviation if noise.scale is None else noise.scale
+        return np.full(count, r**2) if r else None
+    counts, width = rewards.counts[pulled], noise.high - noise.low
+    fit = _fit(problem.orthonormal[pulled], counts, rewards.means[pulled], None)
+    m = np.clip((fit.values - noise.low) / width, 0.0, 1.0)
+    m = (counts * m + 2.0) / (counts + 4.0)
+    share = 1.0
+    if not isinstance(noise, Binary) and rewards.repeats:
+        most = float((counts * m * (1.0 - m)).sum()) * rewards.repeats / float(counts.sum())
+        share = min(1.0, max(1e-4, float(rewards.squares.sum()) / width**2 / most))
+    return np.asarray(width**2 * share * m * (1.0 - m))
+
+
+class Fit(NamedTuple):
+    values: FloatArray
+    leverages: FloatArray
+    rank: int
+
+
 def _fit(
-    features: FloatArray, counts: IntArray, averages: FloatArray
-) -> tuple[FloatArray, FloatArray, int]:
+    features: FloatArray, counts: IntArray, averages: FloatArray, variances: FloatArray | None
+) -> Fit:
     """Return the weighted least-squares fit to averages, its leverages, and its rank."""
-    weights = np.sqrt(counts)
+    weights = np.sqrt(counts if variances is None else counts / variances)
     left = _basis(features * weights[:, None])
     fitted = left @ (left.T @ (averages * weights)) / weights
-    return fitted, np.einsum("kd,kd->k", left, left), left.shape[1]
+    return Fit(fitted, np.einsum("kd,kd->k", left, left), left.shape[1])
 
 
 def _basis(rows: FloatArray) -> FloatArray:

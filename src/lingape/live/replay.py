@@ -15,11 +15,12 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..certificate import Certificate
+from ..data import Data
 from ..errors import InvalidArgument, InvalidArm, InvalidState, LingapeError, in_words
 from ..problem import Problem
 from ..scaffold import Conversation
 from ..specs import Recipe
-from .data import Data
+from ..values import Values
 from .events import FORMAT, Asked, Created, Event, Settled, damaged, from_text
 from .store import START, Entry, Head, check_link
 
@@ -77,6 +78,14 @@ class LogCertificate(Certificate, Data):
         """Return what `to_dict` wrote."""
         bound = np.inf if data["gap_bound"] is None else data["gap_bound"]
         return super().from_dict(data | {"gap_bound": bound})
+
+
+class Tallies(NamedTuple):
+    """Each arm's rewards: how many, their average, and the sum of squared distances from it."""
+
+    counts: tuple[int, ...]
+    means: tuple[float, ...]
+    squares: tuple[float, ...]
 
 
 class Averages:
@@ -250,6 +259,18 @@ class Replay:
     def progress(self) -> Progress:
         """How many rewards there are, and whether they settled the question."""
         return Progress(self.told + self.added, self.settled is not None)
+
+    def values(self) -> Values:
+        """Return what rewards say about values."""
+        rewards = self.averages
+        return Values(
+            self.problem, rewards.counts.copy(), rewards.means.copy(), rewards.squares.copy()
+        )
+
+    def tallies(self) -> "Tallies":
+        """Return each arm's rewards in short."""
+        rewards = (self.averages.counts, self.averages.means, self.averages.squares)
+        return Tallies(*(tuple(values.tolist()) for values in rewards))
 
     def proof(self) -> Certificate:
         """Return what the explorer has proven, with what tickets add to its assumptions."""

@@ -6,15 +6,16 @@ The words are the same in Python, over HTTP and in the shell.
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..certificate import upward
+from ..certificate import share, upward
+from ..data import Data
 from ..explorers import Contest
-from ..printable import printable
+from ..printable import columns_of, printable
 from ..scaffold import ContestExplorer
-from .data import Data
+from ..values import as_interval, ends_of, verdict
 from .model_check import ModelCheck, check
 from .replay import LogCertificate, Replay
 
@@ -34,6 +35,12 @@ class Standing(NamedTuple):
     gap: estimated mean minus the leader's; None until arms can be compared.
     low: it is at least this.
     high: it is at most this.
+    value: the estimated mean; None until there is one.
+    value_low: it is at least this.
+    value_high: it is at most this.
+    lift: estimated mean minus the control's, if there is a control.
+    lift_low: it is at least this.
+    lift_high: it is at most this.
     p_value: of this arm being best, as in a certificate; None if the explorer has none, or the arm
         cannot be the answer.
     """
@@ -47,6 +54,12 @@ class Standing(NamedTuple):
     gap: float | None
     low: float | None
     high: float | None
+    value: float | None
+    value_low: float | None
+    value_high: float | None
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
     p_value: float | None
 
 
@@ -73,6 +86,7 @@ class Summary(Data):
     gap_bound: B(t): how much better than the leader the best arm may be, at most; None while
         nothing is proven.
     ruled_out: how many arms are ruled out as best; None if the explorer has no p-values.
+    minimize: whether the lowest average is the best.
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
@@ -94,6 +108,7 @@ class Summary(Data):
     rival_name: str | None
     gap_bound: float | None
     ruled_out: int | None
+    minimize: bool
     epsilon: float
     delta: float
     event: int
@@ -129,31 +144,47 @@ class Status(Summary):
             f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
             f"{self.overdue} overdue, {self.voided} voided.",
             str(self.certificate),
-            *self._evidence(),
+            self.table(),
         ]
         return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
 
-    def _evidence(self) -> list[str]:
-        """Return lines with the p-values of the foremost arms, if there are any."""
-        known = [one for one in self.standings if one.p_value is not None]
-        if not known:
-            return []
-        shown = known[:SHOWN]
-        width = max(len(printable(one.name)) for one in shown)
-        lines = ["Pulls of each arm, and a p-value of its being best:"]
+    def table(self) -> str:
+        """Return how the foremost arms stand, in columns, each with its value."""
+        shown, raced = self.standings[:SHOWN], self.ruled_out is not None
+        lifted = any(one.lift is not None for one in shown)
+        rows = [
+            [
+                "arm",
+                "pulls",
+                "average",
+                f"{share(self.delta)} interval",
+                *(["against control", "verdict"] if lifted else []),
+                *(["p-value of being best"] if raced else []),
+            ]
+        ]
         for one in shown:
-            evidence = in_short(one.p_value, self.delta, answer=one.arm == self.answer)
-            lines.append(f"  {printable(one.name):<{width}}  {one.pulls:>9,}  {evidence}")
+            lift = as_interval(one.lift, one.lift_low, one.lift_high)
+            rows.append(
+                [
+                    printable(one.name),
+                    f"{one.pulls:,}",
+                    "–" if one.value is None else f"{one.value:.4g}",
+                    ends_of(one.value_low, one.value_high),
+                    *([str(lift), verdict(lift, self.minimize)] if lifted else []),
+                    *([self._evidence(one)] if raced else []),
+                ]
+            )
+        lines = [columns_of(rows)]
         if (rest := self.arms - len(shown)) > 0:
             lines.append(f"  and {rest:,} more")
-        return lines
+        return "\n".join(lines)
 
-
-def in_short(p_value: float | None, delta: float, *, answer: bool) -> str:
-    """Return the evidence that an arm is not best, in a word; answer: whether it is the answer."""
-    if p_value is None:
-        return "–"
-    return "ruled out" if p_value <= delta and not answer else upward(p_value)
+    def _evidence(self, one: Standing) -> str:
+        """Return the evidence that an arm is not best, in a word."""
+        if one.p_value is None:
+            return "–"
+        out = one.p_value <= self.delta and one.arm != self.answer
+        return "ruled out" if out else upward(one.p_value)
 
 
 def p_values_of(replay: Replay) -> list[float | None]:
@@ -203,6 +234,7 @@ def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = No
         rival_name=None if contest is None else problem.name(contest.rival),
         gap_bound=None if contest is None else gap_bound_of(contest),
         ruled_out=replay.explorer.certificate().ruled_out,
+        minimize=problem.minimize,
         epsilon=problem.epsilon,
         delta=problem.delta,
         event=replay.head.seq,
@@ -244,9 +276,7 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
         gaps = estimate.means - estimate.means[contest.leader]
         if isinstance(explorer, ContestExplorer):
             widths = explorer.parts.contests.half_widths(estimate, contest.leader)
-        else:
-            widths = explorer.bound.widths(problem, estimate, contest.leader)
-        low, high = gaps - widths, gaps + widths
+            low, high = gaps - widths, gaps + widths
     pending = Counter(replay.pending(now))
     waiting = Counter(ticket.arm for ticket in replay.open.values())
     # Those that may be best by most, or with the least evidence against them.
@@ -262,7 +292,17 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
         chosen[-1] = contest.leader
     pulls = replay.averages.counts[chosen].tolist()
     voided = replay.closings.voided[chosen].tolist()
-    ends = [[_finite(value) for value in row[chosen].tolist()] for row in (gaps, low, high)]
+    values = replay.values()
+    rows = [row[chosen].tolist() for row in (gaps, low, high)]
+    if contest is not None and not isinstance(explorer, ContestExplorer):
+        gains = values.gaps(contest.leader, chosen)
+        better = [gap.negated() if problem.minimize else gap for gap in gains]
+        rows = [list(row) for row in zip(*better, strict=True)]
+    rows += zip(*values.arms(chosen), strict=True)
+    lifts: list[Any] = [[None] * len(chosen)] * 3
+    if problem.control is not None:
+        lifts = list(zip(*values.gaps(problem.control, chosen), strict=True))
+    ends = [[_finite(value) for value in row] for row in (*rows, *lifts)]
     ends.append([p_values[arm] for arm in chosen])
     return tuple(
         Standing(
@@ -278,5 +318,5 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     )
 
 
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None

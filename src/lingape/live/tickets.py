@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from ..data import Data
 from ..errors import InvalidArgument
 from ..problem import Problem
-from .data import Data
 from .events import Asked
 
 TICKET = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,4})-[a-z2-7]{8}")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate import Certificate, same_p_values
+from ..data import Data
 from ..errors import InvalidState, in_words
 from ..scaffold import ContestExplorer
-from .data import Data
 from .events import Event, Settled, as_data, as_text, damaged, from_data, from_text
 from .replay import LogCertificate, Replay
 from .store import START, Entry, Head, check_link

@@ -20,9 +20,10 @@ from ... import __version__, errors
 from ...checks import glimpse
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
+from ...values import Effects
 from ..events import words_by_kind
 from ..experiment import VERBS, Experiment
-from ..replay import LogCertificate
+from ..replay import LogCertificate, Tallies
 from ..standing import Status, Summary, Unreadable
 from ..tickets import Ticket
 from ..verification import export_line
@@ -113,6 +114,8 @@ class Routes:
         app.post(ALL, **answers(Status, 201))(self.create)
         app.get(ONE, **answers(Status))(self.status)
         app.get(f"{ONE}/certificate", **answers(LogCertificate))(self.certificate)
+        app.get(f"{ONE}/rewards", **answers(Tallies))(self.rewards)
+        app.get(f"{ONE}/effects", **answers(Effects))(self.effects)
         for verb in VERBS:
             method = getattr(Experiment, verb)
             made = get_type_hints(method)["return"]
@@ -187,6 +190,16 @@ class Routes:
         """Return what is proven now; once settled, always the same."""
         with self._shelf.use(name) as experiment:
             return as_json(experiment.certificate())
+
+    def rewards(self, name: Name) -> Response:
+        """Return each arm's rewards in short."""
+        with self._shelf.use(name) as experiment, experiment.current() as replay:
+            return as_json(replay.tallies())
+
+    def effects(self, name: Name) -> Response:
+        """Return how much each level of each factor adds, compared with its first level."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.effects())
 
     def history(self, name: Name, points: Points = 300) -> Response:
         """Return how B(t) fell, thinned."""

@@ -20,11 +20,11 @@ from pydantic import BaseModel, Field, PlainValidator, WithJsonSchema, create_mo
 
 from ...arrays import FloatArray
 from ...checks import LARGEST
+from ...data import to_data, types_of
 from ...errors import InvalidProblem
 from ...noise import Noise, checked_noise
 from ...problem import Problem
 from ..client import Client
-from ..data import to_data, types_of
 from ..experiment import MOST
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
