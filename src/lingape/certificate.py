@@ -28,6 +28,8 @@ class Certificate:
     proven: whether there is a proof behind it; if not, caveat says why.
     caveat: why nothing is guaranteed, where that is so.
     noun: what is compared: "answer" where some arms cannot be the answer.
+    retired: arms that it does not speak of, as they were taken out.
+    remarks: sentences on what happened on the way.
     p_values: for each arm a p-value of its being best, valid at all times at once, if the explorer
         has them; an arm is ruled out if it is at most delta. 1 for arms that cannot be the answer.
         With probability at least 1 - delta, no arm that was given in advance and is best is ever
@@ -47,6 +49,8 @@ class Certificate:
     caveat: str = ""
     noun: str = "arm"
     p_values: tuple[float, ...] | None = None
+    retired: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def ruled_out(self) -> int | None:
@@ -71,8 +75,8 @@ class Certificate:
                 f"GUARANTEE: {self.caveat}"
             )
         if not math.isfinite(self.gap_bound) and not self.ruled_out:
-            return self._claim()
-        lines = [self._claim(), f"By the bound {self.bound}, provided that:"]
+            return "\n".join([self._claim(), *self.remarks])
+        lines = [self._claim(), *self.remarks, f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
 
     def _claim(self) -> str:
@@ -103,7 +107,8 @@ class Certificate:
         out, confidence = self.ruled_out or 0, f"with probability at least {share(self.delta)}"
         of_all, others = "", "others"
         if self.noun == "arm" and self.p_values is not None:
-            of_all, others = f" of {len(self.p_values)}", f"other {len(self.p_values) - out}"
+            count = len(self.p_values) - len(self.retired)
+            of_all, others = f" of {count}", f"other {count - out}"
         noun = self.noun if out == 1 and not of_all else f"{self.noun}s"
         return (
             f"{out}{of_all} {noun} {'is' if out == 1 else 'are'} ruled out: a best {self.noun} is "
@@ -123,6 +128,8 @@ class Certificate:
         data = asdict(self) | {
             "arms": list(self.arms),
             "assumptions": list(self.assumptions),
+            "retired": list(self.retired),
+            "remarks": list(self.remarks),
             "p_values": None if self.p_values is None else list(self.p_values),
             "proven": self.proven,
             "statement": str(self),

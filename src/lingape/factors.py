@@ -26,6 +26,8 @@ Combination: TypeAlias = dict[str, Level]
 MOST_ARMS = 1_000_000
 MOST_COLUMNS = 20  # named in a description
 CONSTANT = "constant"
+UNKNOWN = "no reward so far says anything about a"
+ANEW = "Begin another experiment with all arms, and take the rewards along with add()."
 
 
 @dataclass(frozen=True)
@@ -279,10 +281,7 @@ class Factors:
         """What each arm is called."""
         if self._names is not None:
             return list(self._names)
-        return [
-            ", ".join(f"{name}={level}" for name, level in one.items())
-            for one in self.combinations
-        ]
+        return [_label(self.factors, row) for row in self.rows.tolist()]
 
     @property
     def combinations(self) -> list[Combination]:
@@ -364,6 +363,41 @@ class Factors:
         """
         found = Factors.__new__(Factors)
         found._set(self.factors, self.rows, self._names, interactions, per_arm)
+        return found
+
+    def extended(self, combinations: Any, names: Sequence[str] = ()) -> "Factors":
+        """Return these arms and more, whose effects follow from those of these.
+
+        combinations: a mapping from factors to levels for each new arm.
+        names: what to call them; by their levels unless given.
+
+        >>> factors = Factors(dose=[1, 2], salt=["a", "b"], numbers=["dose"])
+        >>> factors.extended([{"dose": 4, "salt": "b"}]).names[-1]
+        'dose=4, salt=b'
+        """
+        new = [combinations] if isinstance(combinations, Mapping) else list(combinations)
+        if self.per_arm:
+            raise InvalidProblem(
+                f"Each of these arms has a feature of its own, so that {UNKNOWN} new one. {ANEW}"
+            )
+        if names and len(names) != len(new):
+            raise InvalidProblem(
+                f"There must be one name per new arm, {len(new)}; got {len(names)}."
+            )
+        for one in new:
+            if not isinstance(one, Mapping) or set(one) != {each.name for each in self.factors}:
+                raise InvalidProblem(
+                    "A new arm is given by a level of each factor, such as "
+                    f"{glimpse(self.combinations[0])}; got {glimpse(one)}."
+                )
+        factors = tuple(_widened(each, [one[each.name] for one in new]) for each in self.factors)
+        rows = [[_place(factor, one[factor.name]) for factor in factors] for one in new]
+        found = Factors.__new__(Factors)
+        called = None
+        if self._names is not None or names:
+            labels = names or [_label(factors, row) for row in rows]
+            called = (*self.names, *map(str, labels))
+        found._set(factors, np.vstack([self.rows, rows]), called, self.interactions, self.per_arm)
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -499,6 +533,25 @@ def _checked_interactions(
             )
         found.append(tuple(sorted(pair, key=order.index)))
     return tuple(dict.fromkeys(found))
+
+
+def _label(factors: tuple[Factor, ...], row: Sequence[int]) -> str:
+    """Return what an arm is called by its levels."""
+    return ", ".join(
+        f"{factor.name}={factor.levels[i]}" for factor, i in zip(factors, row, strict=True)
+    )
+
+
+def _widened(factor: Factor, levels: Iterable[Any]) -> Factor:
+    """Return a factor with more levels, if what they do follows from what others do."""
+    known = {str(level) for level in factor.levels}
+    new = list(dict.fromkeys(level for level in levels if str(level) not in known))
+    if new and not factor.number:
+        raise InvalidProblem(
+            f"{new[0]!r} is not a level of {factor.name}, and {UNKNOWN} new one. {ANEW}"
+        )
+    plain = [as_level(level) for level in new]
+    return _checked_factor(factor.name, [*factor.levels, *plain], factor.number, least=1)
 
 
 def _place(factor: Factor, level: Any) -> int:

@@ -46,6 +46,8 @@ class Problem:
         are told as they are.
     control: the arm that others are compared with, by number or name, if there is one.
     factors: what arms are combinations of, if they are: Problem(Factors(...)) says it.
+    retired: arms, by number, that are no longer pulled nor the answer; see `with_retired`.
+    began: how many arms there were at first, if more came later; see `with_arms`.
 
     >>> problem = Problem([[1, 0], [0, 1]], noise="binary", names=["control", "variant"])
     >>> problem.name(1)
@@ -63,6 +65,8 @@ class Problem:
     minimize: bool = False
     control: int | None = None
     factors: Factors | None = None
+    retired: tuple[int, ...] = ()
+    began: int | None = None
 
     def __init__(
         self,
@@ -78,6 +82,8 @@ class Problem:
         minimize: bool = False,
         control: int | str | None = None,
         factors: Factors | Mapping[str, Any] | None = None,
+        retired: Sequence[int] = (),
+        began: int | None = None,
     ) -> None:
         if isinstance(arms, Factors):
             names = arms.names if names is None else names
@@ -96,8 +102,14 @@ class Problem:
         values["control"] = _checked_control(control, values["names"], count)
         values["pullable"] = _checked_some("pullable", pullable, count)
         values["answers"] = _checked_some("answers", answers, count)
-        if values["answers"] is not None and len(values["answers"]) < 2:
-            raise InvalidProblem("There must be at least 2 answers to choose from; got 1.")
+        values["retired"] = tuple(_chosen("retired", retired, count))
+        values["began"] = None if began is None else _checked_began(began, count)
+        left = set(range(count) if values["answers"] is None else values["answers"])
+        if len(left - set(values["retired"])) < 2:
+            raise InvalidProblem(
+                "There must be at least 2 answers to choose from; got "
+                f"{len(left - set(values['retired']))}."
+            )
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -165,13 +177,13 @@ class Problem:
 
     @cached_property
     def can_pull(self) -> BoolArray:
-        """Which arms can be pulled."""
-        return _mask(self.pullable, len(self))
+        """Which arms are to be pulled."""
+        return _mask(self.pullable, self.retired, len(self))
 
     @cached_property
     def can_answer(self) -> BoolArray:
         """Which arms can be the answer."""
-        return _mask(self.answers, len(self))
+        return _mask(self.answers, self.retired, len(self))
 
     @property
     def noise_scale(self) -> float:
@@ -191,7 +203,7 @@ class Problem:
     @property
     def plain(self) -> bool:
         """Whether every arm can be pulled and be the answer."""
-        return self.pullable is None and self.answers is None
+        return self.pullable is None and self.answers is None and not self.retired
 
     def name(self, arm: int) -> str:
         """Return what to call an arm in a sentence."""
@@ -206,9 +218,9 @@ class Problem:
         return checked_whole("An arm", arm, most=last, advice=advice, error=InvalidArm)
 
     def check_pull(self, arm: Any) -> int:
-        """Return an arm that can be pulled as an int, or raise InvalidArm."""
+        """Return an arm that can be pulled, or was before it retired, or raise InvalidArm."""
         index = self.check_arm(arm)
-        if not self.can_pull[index]:
+        if not self.can_pull[index] and index not in self.retired:
             raise InvalidArm(
                 f"{self.name(index)} can be the answer but not be pulled; arms that can are "
                 f"{glimpse(list(self.pullable or ()))}. Nothing was recorded."
@@ -229,6 +241,13 @@ class Problem:
     def gain_noise(self) -> Noise:
         """What gains are like."""
         return self.noise.negated() if self.minimize else self.noise
+
+    @property
+    def beginning(self) -> "Problem":
+        """The problem with the arms that there were at first."""
+        if self.began is None:
+            return self
+        return Problem(self.arms[: self.began], noise=self.noise)
 
     @cached_property
     def twins(self) -> IntArray:
@@ -273,8 +292,7 @@ class Problem:
         basis = np.ascontiguousarray(left[self.twins, :rank])
         basis[~self.arms.any(axis=1)] = 0.0  # exactly
         if self.pullable is not None:
-            reach = np.linalg.svd(basis[self.can_pull], compute_uv=False)
-            if len(reach) < rank or reach[rank - 1] < THINNEST * reach[0]:
+            if _rank(basis[list(self.pullable)]) < rank:
                 raise InvalidProblem(
                     "The arms that can be pulled must span the others, or these can never be "
                     "estimated; some direction is not covered. Make more arms pullable."
@@ -282,14 +300,21 @@ class Problem:
         return _read_only(basis)
 
     @cached_property
+    def reach(self) -> int:
+        """The dimension of the span of the arms that can be pulled: less than `rank` if an arm
+        was retired that alone went in some direction.
+        """
+        return self.rank if not self.retired else _rank(self.orthonormal[self.can_pull])
+
+    @cached_property
     def spanning(self) -> tuple[int, ...]:
-        """As many pullable arms as there are dimensions, chosen to span them well.
+        """As many arms as there are dimensions to be reached, chosen to span them well.
 
         Each is the arm farthest from the span of those before it, so that their volume is large.
         """
         rest = np.where(self.can_pull[:, None], self.orthonormal, 0.0)
         chosen: list[int] = []
-        for _ in range(self.rank):
+        for _ in range(self.reach):
             lengths = np.einsum("kd,kd->k", rest, rest)
             arm = first_max(lengths, 1e-9 * float(lengths.max()))
             chosen.append(arm)
@@ -325,6 +350,62 @@ class Problem:
         """
         return Problem(**self.to_dict() | changes)
 
+    def with_arms(self, arms: Any, *, names: Sequence[str] = ()) -> "Problem":
+        """Return this problem with more arms, whose numbers follow on those that there are.
+
+        Their values have to follow from what the others can show: their features must be sums of
+        the others' features.
+        arms: a row of features for each, or if arms are combinations of factors, their levels.
+        names: what to call them; needed if the others have names and no factors.
+
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1)
+        >>> len(problem.with_arms([[1, 1]]))
+        3
+        """
+        changes: dict[str, Any] = {"began": self.began or len(self)}
+        if self.factors is not None:
+            factors = self.factors.extended(arms, names)
+            rows, called = factors.features, factors.names[len(self) :]
+            changes["factors"] = factors
+        else:
+            new = _checked_arms(arms, least=1)
+            if new.shape[1] != self.arms.shape[1]:
+                raise InvalidProblem(
+                    f"New arms must have the {self.arms.shape[1]} features of the others; got "
+                    f"{new.shape[1]}."
+                )
+            rows, called = np.vstack([self.arms, new]), list(names)
+        if self.names is not None or called:
+            changes["names"] = [*(self.name(arm) for arm in range(len(self))), *called]
+        for name in ("pullable", "answers"):
+            if (before := getattr(self, name)) is not None:
+                changes[name] = [*before, *range(len(self), len(rows))]
+        found = Problem(**self.to_dict() | changes | {"arms": rows})
+        if found.rank > self.rank:
+            raise InvalidProblem(
+                "The features of a new arm must be sums of those of the others, or no reward so "
+                "far says anything about it; here some are not. Begin another experiment with "
+                "all arms, and take the rewards along with add()."
+            )
+        return found
+
+    def with_retired(self, arm: int) -> "Problem":
+        """Return this problem without an arm: it is not pulled any more, nor the answer.
+
+        Its number and its rewards stay.
+        """
+        index = self.check_arm(arm)
+        if index in self.retired:
+            raise InvalidArm(f"{self.name(index)} is retired already.")
+        found = self.replace(retired=[*self.retired, index])
+        needed = found.orthonormal[found.can_pull | found.can_answer]
+        if found.reach < _rank(needed):
+            raise InvalidProblem(
+                f"Without {self.name(index)} the arms that can be pulled do not span the answers, "
+                "so that some answer could never be estimated. Retire that one too, first."
+            )
+        return found
+
 
 def first_alike(rows: FloatArray) -> IntArray:
     """Return for each row the first row that is exactly the same."""
@@ -348,6 +429,12 @@ def checked_theta(problem: Problem, theta: Any) -> FloatArray:
             f"{glimpse(theta)}."
         )
     return vector
+
+
+def _rank(rows: FloatArray) -> int:
+    """Return the dimension of the span of some rows of an orthonormal basis."""
+    values = np.linalg.svd(rows, compute_uv=False)
+    return int(np.sum(values >= THINNEST * values[0]))
 
 
 def _read_only(array: Array) -> Array:
@@ -473,21 +560,34 @@ def _checked_some(name: str, arms: Sequence[int] | None, count: int) -> tuple[in
     """Return different arms in order, or None for all of them."""
     if arms is None:
         return None
-    try:
-        chosen = sorted({operator.index(arm) for arm in arms})
-    except TypeError:
-        chosen = []
-    if not chosen or chosen[0] < 0 or chosen[-1] >= count:
-        raise InvalidProblem(
-            f"{name} must be numbers of arms, from 0 to {count - 1}; got {glimpse(arms)}."
-        )
+    chosen = _chosen(name, arms, count)
+    if not chosen:
+        raise InvalidProblem(f"{name} must be numbers of arms, at least one; got none.")
     return None if len(chosen) == count else tuple(chosen)
 
 
-def _mask(arms: tuple[int, ...] | None, count: int) -> BoolArray:
+def _chosen(name: str, arms: Sequence[int], count: int) -> list[int]:
+    """Return different arms in order."""
+    try:
+        chosen = sorted({operator.index(arm) for arm in arms})
+    except TypeError:
+        chosen = [-1]
+    if chosen and (chosen[0] < 0 or chosen[-1] >= count):
+        raise InvalidProblem(
+            f"{name} must be numbers of arms, from 0 to {count - 1}; got {glimpse(arms)}."
+        )
+    return chosen
+
+
+def _checked_began(began: Any, count: int) -> int:
+    return checked_whole("began", began, least=2, most=count, error=InvalidProblem)
+
+
+def _mask(arms: tuple[int, ...] | None, retired: tuple[int, ...], count: int) -> BoolArray:
     mask = np.full(count, arms is None)
     if arms is not None:
         mask[list(arms)] = True
+    mask[list(retired)] = False
     return _read_only(mask)
 
 

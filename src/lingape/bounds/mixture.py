@@ -77,8 +77,9 @@ class Mixture:
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Mixture")
-        basis = problem.orthonormal
-        p = g_optimal(basis, tolerance=DESIGN_TOLERANCE).proportions
+        basis, first = problem.orthonormal, problem.beginning.orthonormal
+        p = np.zeros(len(basis))  # Λ must not depend on what came later
+        p[: len(first)] = g_optimal(first, tolerance=DESIGN_TOLERANCE).proportions
         root = np.linalg.cholesky((basis.T * p) @ basis)
         whitened = np.linalg.solve(root, basis.T).T[problem.twins]  # here Λ = I
         features = np.ascontiguousarray(whitened)

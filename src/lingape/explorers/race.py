@@ -47,6 +47,10 @@ PLANNED_ASSUMPTION = stated(
     "the noise of a pull is as stated also given the rewards of all pulls planned before it, "
     "whether these were told before or after.",
 )
+RETIRED_ASSUMPTION = (
+    "Which arms are retired, and when, does not depend on rewards: arms that do badly are ruled "
+    "out anyway."
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ class BlockEvidence:
         return Mixture().widths(problem.replace(delta=share), estimate, leader)
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        return problem.noise.assumption(), PLANNED_ASSUMPTION, TELLING_ASSUMPTION
+        always = problem.noise.assumption(), PLANNED_ASSUMPTION, TELLING_ASSUMPTION
+        return (*always, RETIRED_ASSUMPTION) if problem.retired else always
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return ""  # proven
@@ -112,7 +117,12 @@ class Race(Conversation):
         self._leader: int | None = None  # the best-looking arm when a block was last planned
         pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
         self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
-        self.spread[pullable] = g_optimal(x[pullable], tolerance=0.05).proportions
+        # Designs are made in the span of the arms that can be pulled, where differences of
+        # answers are; it is smaller than the space only if arms were retired.
+        self._span: FloatArray = np.eye(x.shape[1])
+        if problem.reach < x.shape[1]:
+            self._span = np.linalg.svd(x[pullable])[2][: problem.reach].T
+        self.spread[pullable] = g_optimal(x[pullable] @ self._span, tolerance=0.05).proportions
         self.shares = self.spread  # of the last plan
         self.planned = 0, -1, 0  # at how many pulls that was, for which leader, of how many arms
         quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * x.shape[1])
@@ -247,9 +257,9 @@ class Race(Conversation):
             close = np.maximum(gaps + problem.epsilon, CAUTION * errors)[rivals != leader]
             pullable = np.flatnonzero(problem.can_pull)
             start = 0.5 * self.spread[pullable] + 0.5 / len(pullable)
-            scaled = x[pullable] / np.sqrt(guess.variances[pullable])[:, None]
+            scaled = x[pullable] @ self._span / np.sqrt(guess.variances[pullable])[:, None]
             used = np.isin(pullable, problem.spanning) | (self.shares[pullable] >= FAINT)
-            directions = y[rivals != leader] / close[:, None]
+            directions = y[rivals != leader] @ self._span / close[:, None]
             self.shares = np.zeros(len(problem))
             self.shares[pullable] = racing(scaled, directions, start, np.flatnonzero(used))
             self.planned = pulls, leader, len(rivals)
@@ -372,6 +382,51 @@ class Race(Conversation):
         rivals = np.flatnonzero(self.in_play)
         rivals = rivals[rivals != leader]
         return max(float(upper[rivals].max()), math.nextafter(self.problem.epsilon, math.inf))
+
+    def continue_from(self, before: Conversation) -> None:
+        """Go on where another race was before arms were added or retired (docs/bounds.md).
+
+        The evidence against a new arm starts where that against the best arm may be. Without an
+        arm that may have been the best, evidence counts for no more than there was against that.
+        """
+        assert isinstance(before, Race)
+        old, new = len(before.problem), len(self.problem)
+        rows = np.where(before._first < 0, np.arange(old), before._first)
+        kept = rows[self._first[:old] >= 0]  # what is left, one of duplicates
+        gone = np.setdiff1d(np.flatnonzero(before.in_play), kept)
+
+        def carried(logs: FloatArray, least: float) -> FloatArray:
+            capped = np.minimum(logs[rows], logs[gone].min(initial=np.inf))
+            return np.append(capped, np.full(new - old, min(0.0, least)))
+
+        compared = before._compared()
+        self.told = Sums.nothing(new)
+        for values, already in zip(self.told, before.told, strict=True):
+            values[:old] = already
+        self.log_evidence = carried(before.log_evidence, before.log_evidence[compared].min())
+        self.peaks = carried(before.peaks, 0.0)
+        self.leaders = list(before.leaders)
+        self.within = [
+            (carried(logs, logs[compared].min()), carried(peaks, 0.0))
+            for logs, peaks in before.within
+        ]
+        self._discard()
+        self.estimate.load(self.told.counts, self.told.sums)
+        whole = [block for block in before.blocks if not self._lacks(block)]
+        if self.estimate.ready:
+            left = np.flatnonzero(self.in_play)
+            self._leader = int(left[self.estimate.means[left].argmax()])
+            self.blocks = whole or ([self._plan()] if len(left) > 1 else [])
+            self._judge(self._leader)
+        elif whole:
+            self.blocks = whole
+
+    def _lacks(self, block: Block) -> bool:
+        """Whether a block needs an arm that is retired."""
+        gone = list(self.problem.retired)
+        challengers = {block.leader, block.runner_up} if len(block.rivals) else set()
+        needed = open_slots([block], len(self.problem))[gone]
+        return bool(needed.any()) or not challengers.isdisjoint(gone)
 
     def adopt(self, lane: Any) -> None:
         """Take over what a compiled run was paid (lanes/blocks.py), as if it had been told."""

@@ -117,8 +117,13 @@ class BlockLane:
 
     @classmethod
     def of(cls, explorer: Race) -> Self | None:
-        """Return a lane, or None while rewards that came out of order leave two blocks open."""
-        return cls(explorer) if len(explorer.blocks) == 1 else None
+        """Return a lane, or None.
+
+        There is none while rewards that came out of order leave two blocks open, or if an arm was
+        retired that alone went in some direction.
+        """
+        problem, blocks = explorer.problem, explorer.blocks
+        return cls(explorer) if len(blocks) == 1 and problem.reach == problem.rank else None
 
     @property
     def pulls(self) -> int:

@@ -8,7 +8,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -19,14 +19,15 @@ from .. import __version__
 from ..checks import checked_whole
 from ..data import restored
 from ..errors import InvalidArgument, InvalidState, MissingExtra, StorageFailed, in_words
+from ..factors import Level
 from ..problem import Problem
 from ..values import Values
 from .addresses import checked_url
 from .crew import Workplace
-from .events import Created, Event, from_data
+from .events import Event, from_data
 from .history import Point
 from .model_check import ModelCheck
-from .replay import LogCertificate, Progress, Tallies
+from .replay import Addition, LogCertificate, Progress, Tallies
 from .standing import Status, Summary, Unreadable
 from .texts import checked_name
 from .tickets import Ticket, TimeToLive, id_of
@@ -178,9 +179,7 @@ class RemoteExperiment(Workplace):
     @property
     def problem(self) -> Problem:
         """The question."""
-        (created,) = self.events(limit=1)
-        assert isinstance(created, Created)
-        return Problem(**created.problem)
+        return self._get("/problem", lambda data: Problem(**data))
 
     def ask(
         self,
@@ -206,6 +205,53 @@ class RemoteExperiment(Workplace):
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
         """Record a reward that no ticket asked for. Without a key it makes one."""
         return self._post("add", {"arm": arm, "reward": reward, "key": key or _key()}, _progress)
+
+    def add_arms(
+        self,
+        arms: Sequence[Sequence[float]] | Sequence[Mapping[str, Level]],
+        *,
+        names: Sequence[str] = (),
+        key: str | None = None,
+    ) -> Addition:
+        """Add arms while it runs; see Experiment.add_arms. Without a key it makes one."""
+        body = {"arms": list(arms), "names": list(names), "key": key or _key()}
+        return self._post("add_arms", body, lambda data: restored(Addition, data))
+
+    def retire(self, arm: int, reason: str) -> Progress:
+        """Take an arm out, for a reason other than its rewards; see Experiment.retire."""
+        return self._post("retire", {"arm": arm, "reason": reason}, _progress)
+
+    def correct(self, what: str | int | Ticket, reward: float | None, reason: str) -> Progress:
+        """Put another reward in the place of a wrong one; see Experiment.correct."""
+        body = {
+            "what": what if isinstance(what, int) else id_of(what),
+            "reward": reward,
+            "reason": reason,
+        }
+        return self._post("correct", body, _progress)
+
+    def refit(
+        self,
+        name: str,
+        *,
+        interactions: str | Iterable[Sequence[str]] = (),
+        per_arm: bool = False,
+        delta: float | None = None,
+        explorer: str | None = None,
+    ) -> "RemoteExperiment":
+        """Begin a successor with another model and all rewards so far; see Experiment.refit."""
+        pairs = (
+            interactions if isinstance(interactions, str) else [list(one) for one in interactions]
+        )
+        body = {
+            "name": checked_name(name),
+            "interactions": pairs,
+            "per_arm": per_arm,
+            "delta": delta,
+            "explorer": explorer,
+        }
+        self._post("refit", body, Status.from_dict)
+        return RemoteExperiment(self.client, name)
 
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""

@@ -25,7 +25,7 @@ from ..errors import InvalidState, in_words
 if TYPE_CHECKING:
     from .replay import Replay
 
-FORMAT = 2
+FORMAT = 3
 KINDS: dict[str, "type[Event]"] = {}
 
 
@@ -85,7 +85,24 @@ def _rewards(value: Any) -> tuple[tuple[int, float], ...]:
     return tuple((_whole(arm), _number(reward)) for arm, reward in value)
 
 
+def _arms(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list) or not value:
+        raise ValueError("it is not a list of arms")
+    for arm in value:
+        if not isinstance(arm, list | dict):
+            raise ValueError(f"{arm!r} is neither features nor levels")
+    return tuple(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError("it is not a list of texts")
+    return tuple(map(_text, value))
+
+
 Time = Annotated[float, Form(_time, _stamp)]
+Arms = Annotated[tuple[Any, ...], Form(_arms)]  # features of each, or levels by factor
+Texts = Annotated[tuple[str, ...], Form(_texts)]
 Rewards = Annotated[tuple[tuple[int, float], ...], Form(_rewards)]  # arm and reward
 Tickets = Annotated[tuple[tuple[str, int], ...], Form(_tickets)]  # id and arm
 _FORMS: dict[Any, Form] = {
@@ -193,9 +210,12 @@ class Told(Event):
     def apply(self, replay: "Replay", digest: str) -> None:
         if replay.ticket(self.seq, self.ticket).arm != self.arm:
             raise damaged(self.seq, f"ticket {self.ticket!r} is for another arm")
-        replay.learn(self.seq, self.arm, self.reward, asked=True)
-        replay.close(self.seq, self.ticket, void=False)
-        replay.told += 1
+        reward = replay.as_corrected(self.seq, self.reward)
+        if reward is not None:
+            replay.learn(self.seq, self.arm, reward, asked=True)
+        replay.close(self.seq, self.ticket, void=reward is None)
+        replay.told += reward is not None
+        replay.voided += reward is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,8 +251,10 @@ class Added(Event):
         return None if self.key is None else keyed("add", self.key)
 
     def apply(self, replay: "Replay", digest: str) -> None:
-        replay.learn(self.seq, self.arm, self.reward, asked=False)
-        replay.added += 1
+        reward = replay.as_corrected(self.seq, self.reward)
+        if reward is not None:
+            replay.learn(self.seq, self.arm, reward, asked=False)
+            replay.added += 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,20 +279,77 @@ class Carried(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Joined(Event):
+    """Arms were added, which are numbered on from those that there were."""
+
+    kind = "joined"
+    words = "{arms} added"
+    arms: Arms
+    names: Texts  # none if they need none
+    first: int  # the number of the first
+    key: str | None
+
+    @property
+    def reference(self) -> str | None:
+        return None if self.key is None else keyed("join", self.key)
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        if self.first != len(replay.problem):
+            raise damaged(self.seq, f"there are {len(replay.problem)} arms before it")
+        replay.change(self.seq, replay.problem.with_arms(self.arms, names=self.names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retired(Event):
+    """An arm is not pulled any more, nor the answer."""
+
+    kind = "retired"
+    words = "{arm} was retired: {reason}"
+    arm: int
+    reason: str
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        replay.change(self.seq, replay.problem.with_retired(self.arm))
+        replay.reasons[self.arm] = self.reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrected(Event):
+    """A reward was recorded wrongly: from the beginning, another one counts in its place.
+
+    The question is then judged anew, even if it was answered.
+    """
+
+    kind = "corrected"
+    words = "The reward of event {corrects} is {reward}: {reason}"
+    corrects: int  # the event that told or added it
+    reward: float | None  # None if there was no such trial
+    reason: str
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        replay.check_correction(self)
+        replay.corrected += 1
+        replay.settled = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settled(Event):
     """The question was answered, by the event before."""
 
     kind = "settled"
     words = "{certificate}"
     certificate: dict[str, Any]  # Certificate.to_dict()
+    corrections: int = 0  # before it
 
     @property
     def reference(self) -> str:
-        return "settled"  # once
+        return f"settled {self.corrections}"  # once, unless rewards are corrected
 
     def apply(self, replay: "Replay", digest: str) -> None:
         if replay.settled is not None:
             raise damaged(self.seq, "the question was answered before")
+        if self.corrections != replay.corrected:
+            raise damaged(self.seq, f"there were {replay.corrected} corrections before it")
         replay.settled, replay.settled_digest = self, digest
 
 

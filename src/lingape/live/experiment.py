@@ -6,7 +6,7 @@ anything, so that any number of them can share an experiment.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from .. import __version__
-from ..checks import checked_whole
+from ..checks import as_float, checked_whole, glimpse
 from ..errors import Conflict, ExplorationOver, InvalidArgument, NotFound
+from ..factors import Level, plain_level
 from ..problem import Problem
 from ..values import Values
 from .crew import Workplace
@@ -23,8 +24,11 @@ from .events import (
     Added,
     Asked,
     Carried,
+    Corrected,
     Created,
     Event,
+    Joined,
+    Retired,
     Told,
     Voided,
     as_text,
@@ -36,7 +40,7 @@ from .events import (
 )
 from .history import History, Point
 from .model_check import ModelCheck, check
-from .replay import LogCertificate, Progress, Replay, make_explorer
+from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
 from .texts import checked_name, checked_text
@@ -45,7 +49,15 @@ from .turns import SharedLog, Turn
 from .verification import Verification, export_line, read_export, verify
 
 MOST = 1_000  # tickets in one ask
-VERBS = ("ask", "tell", "void", "add")  # methods that record something, also over HTTP
+VERBS = (
+    "ask",
+    "tell",
+    "void",
+    "add",
+    "add_arms",
+    "retire",
+    "correct",
+)  # methods that record something, also over HTTP
 
 
 class Experiment(SharedLog, Workplace):
@@ -260,6 +272,85 @@ class Experiment(SharedLog, Workplace):
 
         return self._in_turn(act, None if key is None else keyed("add", key))
 
+    def add_arms(
+        self,
+        arms: Sequence[Sequence[float]] | Sequence[Mapping[str, Level]],
+        *,
+        names: Sequence[str] = (),
+        key: str | None = None,
+    ) -> Addition:
+        """Add arms while the experiment runs; return their numbers.
+
+        What they pay has to follow from what the others show: their features are sums of the
+        others' features. The guarantee then speaks of them too, whatever the reason was.
+        arms: for each its levels, such as {"tone": "dry", "length": "long"}; or a row of features,
+            if the others have features only.
+        names: what to call them; by their levels unless given.
+        key: a text of the caller's choice; adding again with the same key changes nothing.
+        """
+        key = checked_text("key", key)
+        rows = tuple(_plain_arm(arm) for arm in _several("arms", arms))
+        called = tuple(str(name) for name in names)
+
+        def act(turn: Turn) -> Addition:
+            if key is not None and (before := turn.find(keyed("join", key), Joined)) is not None:
+                if (before.arms, before.names) != (rows, called):
+                    raise Conflict(
+                        f"Key {key!r} was used to add other arms. Use a key only to repeat a "
+                        "request."
+                    )
+                return Addition(tuple(range(before.first, before.first + len(rows))))
+            first = len(_open_question(turn).problem)
+            turn.record(Joined(**turn.next, arms=rows, names=called, first=first, key=key))
+            return Addition(tuple(range(first, first + len(rows))))
+
+        return self._in_turn(act, None if key is None else keyed("join", key))
+
+    def retire(self, arm: int, reason: str) -> Progress:
+        """Take an arm out: it is not handed out any more, and cannot be the answer.
+
+        Rewards of it that are under way still count. Retiring again changes nothing.
+        arm: the arm's number.
+        reason: why, such as "out of stock"; it must not depend on rewards. An arm that does badly
+            needs no retiring: it is ruled out.
+        """
+        why = checked_text("reason", reason)
+        if not why:
+            raise InvalidArgument("retire needs a reason, such as 'out of stock'; got none.")
+
+        def act(turn: Turn) -> Progress:
+            index = turn.replay.problem.check_arm(arm)
+            if index not in turn.replay.problem.retired:
+                _open_question(turn).problem.with_retired(index)
+                turn.record(Retired(**turn.next, arm=index, reason=why))
+            return turn.replay.progress
+
+        return self._in_turn(act)
+
+    def correct(self, what: str | int | Ticket, reward: float | None, reason: str) -> Progress:
+        """Take back a reward that was recorded wrongly, and put another in its place.
+
+        Everything is then as if the right one had been told from the start; if the question was
+        answered, it is judged anew. The log keeps both.
+        what: the ticket whose reward it is, or the number of the event that recorded it.
+        reward: what the trial really paid; None if there was no such trial.
+        reason: why, such as "typing error". Correct all mistakes of a kind, not those that stand
+            out: the guarantee assumes that mistakes are looked for in high and low rewards alike.
+        """
+        why = checked_text("reason", reason)
+        if not why:
+            raise InvalidArgument("correct needs a reason, such as 'typing error'; got none.")
+
+        def act(turn: Turn) -> Progress:
+            replay = turn.replay
+            value = None if reward is None else replay.problem.check_reward(reward)
+            event = self._recorded(turn, what)
+            if replay.as_corrected(event.seq, event.reward) != value:
+                turn.record(Corrected(**turn.next, corrects=event.seq, reward=value, reason=why))
+            return turn.replay.progress
+
+        return self._in_turn(act)
+
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
         now = self._now()
@@ -306,10 +397,12 @@ class Experiment(SharedLog, Workplace):
         """
         with self.current() as replay:
             problem, created, head = replay.problem, replay.created, replay.head
+            corrections = replay.corrections
         rewards: list[tuple[int, float]] = []
         for event in self.events():
             if isinstance(event, Told | Added):
-                rewards.append((event.arm, event.reward))
+                _, reward = corrections.get(event.seq, (0, event.reward))
+                rewards += [] if reward is None else [(event.arm, reward)]
             elif isinstance(event, Carried):
                 rewards += event.rewards
         model = remodelled(problem, interactions=interactions, per_arm=per_arm)
@@ -351,6 +444,8 @@ class Experiment(SharedLog, Workplace):
         checked_whole("points", points, least=2)
         history = History()
         history.follow(read_pages(self._store, self.name))
+        while not history.complete:  # rewards were corrected
+            history.follow(read_pages(self._store, self.name, history.event))
         return history.points(points)
 
     def export_lines(self) -> Iterator[str]:
@@ -391,6 +486,24 @@ class Experiment(SharedLog, Workplace):
         self._store.sync()
         return verify(entries, head=head)
 
+    def _recorded(self, turn: Turn, what: Any) -> Told | Added:
+        """Return the event that recorded a reward, by its number or its ticket."""
+        if isinstance(what, int) and not isinstance(what, bool):
+            found: Any = turn.event(what)
+        else:
+            found = self._closing(turn, id_of(what))
+        if isinstance(found, Told | Added):
+            return found
+        if isinstance(found, Carried):
+            raise InvalidArgument(
+                f"Event {what} has the rewards of {found.experiment}. Correct those there, and "
+                "begin another successor."
+            )
+        raise InvalidArgument(
+            f"{what} recorded no reward, so there is none to correct. Give the ticket of a "
+            "reward, or the number of the event that told or added it."
+        )
+
     def _closing(self, turn: Turn, ticket: Any) -> Told | Voided:
         """Return the event that closed a ticket, or raise if there is no such ticket."""
         if isinstance(ticket, str) and TICKET.fullmatch(ticket):
@@ -404,19 +517,42 @@ class Experiment(SharedLog, Workplace):
         )
 
 
+def _open_question(turn: Turn) -> Replay:
+    """Return the state, or raise Conflict if the question is answered."""
+    if turn.replay.settled is not None:
+        raise Conflict(
+            "The question is answered, for the arms that there were; these cannot change any "
+            "more. Begin another experiment, and take the rewards along with add()."
+        )
+    return turn.replay
+
+
+def _several(name: str, values: Any) -> list[Any]:
+    if isinstance(values, Mapping | str) or not isinstance(values, Iterable):
+        raise InvalidArgument(f"{name} must be a list, also for one; got {glimpse(values)}.")
+    return list(values)
+
+
+def _plain_arm(arm: Any) -> Any:
+    """Return an arm as JSON has it."""
+    if isinstance(arm, Mapping):
+        return {str(name): plain_level(str(name), level) for name, level in arm.items()}
+    return [as_float(value) for value in _several("An arm's features", arm)]
+
+
 def remodelled(
     problem: Problem, *, interactions: str | Iterable[Sequence[str]], per_arm: bool
 ) -> Problem:
     """Return the same question with other features."""
     if problem.factors is not None:
         model = problem.factors.model(interactions=interactions, per_arm=per_arm)
-        return problem.replace(arms=model.features.tolist(), factors=model.to_dict())
+        return problem.replace(arms=model.features, factors=model, began=None)
     if not per_arm:
         raise InvalidArgument(
             "These arms have features but no factors, so there are no interactions to add. Pass "
             "per_arm=True for one feature per arm."
         )
-    return problem.replace(arms=np.eye(len(problem)).tolist())
+    return problem.replace(arms=np.eye(len(problem)), began=None)
 
 
 def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:

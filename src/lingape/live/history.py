@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .replay import Replay
+from .replay import Corrections, Replay, Rewritten
 from .standing import contest_in, gap_bound_of
 from .store import Entry
 
@@ -28,7 +28,8 @@ class Point(NamedTuple):
 class History:
     """B(t) over time, as far as the log was read; it can be read on as the log grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, corrections: Corrections | None = None) -> None:
+        self._corrections = corrections
         self.event = 0  # the last one read
         self.complete = True  # nothing is known to come after it
         self._replay: Replay | None = None
@@ -37,20 +38,28 @@ class History:
         self._every = 1  # rewards between points kept
 
     def follow(self, pages: Iterable[Iterable[Entry]], *, patience: float = np.inf) -> None:
-        """Read on, for `patience` seconds at most: a long log with many arms takes minutes."""
+        """Read on, for `patience` seconds at most: a long log with many arms takes minutes.
+
+        Where rewards turn out to have been corrected, it has to be read from the beginning.
+        """
         end = time.monotonic() + patience
         self.complete = False
         for page in pages:
             for entry in page:
                 if time.monotonic() > end:
                     return
-                self._apply(entry)
+                try:
+                    self._apply(entry)
+                except Rewritten as anew:
+                    self.__init__(anew.corrections)  # type: ignore[misc]
+                    self.complete = False
+                    return
                 self.event = entry.seq
         self.complete = True
 
     def _apply(self, entry: Entry) -> None:
         if self._replay is None:
-            self._replay = Replay.begin(entry)
+            self._replay = Replay.begin(entry, self._corrections)
             return
         before = self._replay.progress.pulls
         self._replay.follow(entry)

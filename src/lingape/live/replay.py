@@ -8,8 +8,9 @@ import copy
 import inspect
 import math
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -17,17 +18,25 @@ from ..arrays import FloatArray, IntArray
 from ..certificate import Certificate
 from ..data import Data
 from ..errors import InvalidArgument, InvalidArm, InvalidState, LingapeError, in_words
+from ..printable import printable
 from ..problem import Problem
 from ..scaffold import Conversation
 from ..specs import Recipe
 from ..values import Values
-from .events import FORMAT, Asked, Created, Event, Settled, damaged, from_text
+from .events import FORMAT, Asked, Corrected, Created, Event, Settled, damaged, from_text
 from .store import START, Entry, Head, check_link
 
 DELAY = (
     "Whether a ticket's reward comes, late or never, and whether it is voided, does not depend on "
     "that reward."
 )
+CORRECTING = (
+    "Corrected rewards are what the trials really paid, and mistakes are looked for in all "
+    "rewards alike, whether they are high or low."
+)
+Corrections: TypeAlias = dict[
+    int, tuple[int, float | None]
+]  # by event: which one says so, and what
 
 
 class Open(NamedTuple):
@@ -47,6 +56,12 @@ class Progress(NamedTuple):
 
     pulls: int  # rewards, told and added
     settled: bool  # the question is answered
+
+
+class Addition(NamedTuple):
+    """The numbers of arms that were added."""
+
+    arms: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +111,10 @@ class Averages:
         self.means: FloatArray = np.zeros(arms)
         self.squares: FloatArray = np.zeros(arms)
 
+    def grow(self, arms: int) -> None:
+        """Make room for more arms."""
+        _grow(self, arms)
+
     @property
     def repeats(self) -> int:
         """How many rewards there are beyond the first of each arm."""
@@ -126,6 +145,10 @@ class Closings:
         self.after_void = False  # the last one was a void
         self.waited = 0  # events between asking and closing, all tickets together
 
+    def grow(self, arms: int) -> None:
+        """Make room for more arms."""
+        _grow(self, arms)
+
     @property
     def usual_wait(self) -> float:
         """How many events pass until a ticket is closed, on average."""
@@ -142,10 +165,23 @@ class Closings:
         self.waited += waited
 
 
-class Replay:
-    """The state of an experiment after the events that were applied."""
+class Rewritten(Exception):
+    """A reward before the event at hand was corrected, so the log has to be replayed again."""
 
-    def __init__(self, created: Created, digest: str) -> None:
+    def __init__(self, corrections: Corrections) -> None:
+        super().__init__("the log has to be replayed again")
+        self.corrections = corrections
+
+
+class Replay:
+    """The state of an experiment after the events that were applied.
+
+    corrections: rewards that are corrected later in the log.
+    """
+
+    def __init__(
+        self, created: Created, digest: str, corrections: Corrections | None = None
+    ) -> None:
         # The arms stay in memory as an array: lists of numbers take four times as much.
         self.created = replace(created, problem={})
         self.head = Head(1, digest)
@@ -168,15 +204,32 @@ class Replay:
         self.asked = self.told = self.voided = self.added = 0
         self.settled: Settled | None = None
         self.settled_digest = ""
+        self.corrections = corrections or {}
+        self.corrected = 0  # events that correct rewards
+        self.reasons: dict[int, str] = {}  # why arms were retired
 
     @classmethod
-    def begin(cls, entry: Entry) -> Self:
+    def begin(cls, entry: Entry, corrections: Corrections | None = None) -> Self:
         """Return the state after the first entry of a log."""
         digest = check_link(Head(0, START), entry).digest
         created = from_text(entry.text, place=1)
         if not isinstance(created, Created):
             raise damaged(1, "a log begins with its creation")
-        return cls(created, digest)
+        return cls(created, digest, corrections)
+
+    @classmethod
+    def rewritten(cls, read: Callable[[], Iterable[Entry]], corrections: Corrections) -> Self:
+        """Return the state after a log in which rewards were corrected; `read` reads it."""
+        while True:
+            try:
+                entries = iter(read())
+                replay = cls.begin(next(entries), corrections)
+                for entry in entries:
+                    replay.follow(entry)
+            except Rewritten as more:
+                corrections = more.corrections
+            else:
+                return replay
 
     def follow(self, entry: Entry) -> Event:
         """Apply an entry of the log and return its event, or raise InvalidState."""
@@ -194,6 +247,32 @@ class Replay:
         """Move on by one event, or raise if it cannot follow on those before."""
         event.apply(self, digest)
         self.head = Head(event.seq, digest)
+
+    def change(self, seq: int, problem: Problem) -> None:
+        """Go on with other arms."""
+        if self.settled is not None:
+            raise damaged(seq, "the question was answered before, for the arms there were")
+        explorer = make_explorer(self.created.explorer, problem, self.created.seed)
+        self.blank = copy.deepcopy(explorer)
+        explorer.continue_from(self.explorer)
+        if problem.reach < problem.rank and not explorer.estimate.ready:
+            raise InvalidArm(
+                "The other arms say nothing about what this one pays, and it has no reward yet. "
+                "Begin another experiment without it, or retire it once it has one."
+            )
+        self.problem, self.explorer = problem, explorer
+        self.averages.grow(len(problem))
+        self.closings.grow(len(problem))
+
+    def as_corrected(self, seq: int, reward: float) -> float | None:
+        """Return the reward that counts for an event; None if it was struck out."""
+        return self.corrections.get(seq, (0, reward))[1]
+
+    def check_correction(self, corrected: Corrected) -> None:
+        """Raise Rewritten unless a correction, or a later one, is in effect already."""
+        if self.corrections.get(corrected.corrects, (0, None))[0] < corrected.seq:
+            latest = {corrected.corrects: (corrected.seq, corrected.reward)}
+            raise Rewritten(self.corrections | latest)
 
     def hand_out(self, asked: Asked, ticket: str, arm: int) -> None:
         """Open a ticket."""
@@ -275,7 +354,20 @@ class Replay:
     def proof(self) -> Certificate:
         """Return what the explorer has proven, with what tickets add to its assumptions."""
         certificate = self.explorer.certificate()
-        return replace(certificate, assumptions=(*certificate.assumptions, DELAY))
+        assumptions, remarks = [*certificate.assumptions, DELAY], []
+        if later := len(self.problem) - (self.problem.began or len(self.problem)):
+            arms = "an arm that was" if later == 1 else f"{later} arms that were"
+            remarks.append(f"It speaks also of {arms} added while it ran.")
+        if self.reasons:
+            names = [
+                f"{printable(self.problem.name(k))} ({why})" for k, why in self.reasons.items()
+            ]
+            remarks.append(f"It does not speak of retired arms: {', '.join(names)}.")
+        if self.corrected:
+            times = "1 correction" if self.corrected == 1 else f"{self.corrected} corrections"
+            remarks.append(f"{times} of rewards: the log says which and why.")
+            assumptions.append(CORRECTING)
+        return replace(certificate, assumptions=tuple(assumptions), remarks=tuple(remarks))
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now; once settled, always the same."""
@@ -312,6 +404,13 @@ def make_explorer(text: str, problem: Problem, seed: int) -> Conversation:
             f"{text!r} cannot explore this problem ({in_words(reason)}). Try 'race'."
         ) from reason
     return explorer
+
+
+def _grow(tallies: Any, arms: int) -> None:
+    """Append zeros to all arrays, up to so many arms."""
+    for name, value in vars(tallies).items():
+        if isinstance(value, np.ndarray):
+            setattr(tallies, name, np.pad(value, (0, arms - len(value))))
 
 
 def asked_by(ticket: str) -> int:

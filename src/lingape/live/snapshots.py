@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import __version__
 from ..errors import LingapeError
+from ..problem import Problem
 from .events import Settled
-from .replay import Averages, Closings, Open, Replay
+from .replay import Averages, Closings, Open, Replay, make_explorer
 from .store import Snapshot
 
 
@@ -19,16 +20,19 @@ def snapshot_of(replay: Replay) -> Snapshot:
     settled = replay.settled
     data = {
         "version": __version__,
-        "explorer": _packed(replay.explorer.progress()),  # the problem is in the first event
+        "explorer": _packed(replay.explorer.progress()),
         "averages": _packed(vars(replay.averages)),
         "closings": _packed(vars(replay.closings)),
         "open": [[ticket, *what] for ticket, what in replay.open.items()],
         "early": list(replay.early.items()),
         "numbers": [replay.asked, replay.told, replay.voided, replay.added],
-        "settled": None
-        if settled is None
-        else {"seq": settled.seq, "time": settled.time, "certificate": settled.certificate},
+        "settled": None if settled is None else vars(settled),
         "settled_digest": replay.settled_digest,
+        "corrections": [[seq, *what] for seq, what in replay.corrections.items()],
+        "corrected": replay.corrected,
+        "reasons": list(replay.reasons.items()),
+        # The problem is in the first event, unless arms came or went.
+        "problem": json.dumps(replay.problem.to_dict()) if _changed(replay.problem) else None,
     }
     return Snapshot(replay.head, json.dumps(data))
 
@@ -39,14 +43,21 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         data = json.loads(snapshot.text)
         if data["version"] != __version__:
             return False
-        explorer = replay.blank.resumed(_unpacked(data["explorer"]))
-        averages, closings = Averages(len(replay.problem)), Closings(len(replay.problem))
+        problem, blank = replay.problem, replay.blank
+        if data["problem"] is not None:
+            problem = Problem(**json.loads(data["problem"]))
+        if problem != replay.problem:
+            blank = make_explorer(replay.created.explorer, problem, replay.created.seed)
+        explorer = blank.resumed(_unpacked(data["explorer"]))
+        averages, closings = Averages(len(problem)), Closings(len(problem))
         for tallies, saved in ((averages, data["averages"]), (closings, data["closings"])):
             _refill(tallies, _unpacked(saved))
         tickets = {ticket: Open(*what) for ticket, *what in data["open"]}
         early = defaultdict(list, data["early"])
         asked, told, voided, added = data["numbers"]
         settled = data["settled"] and Settled(**data["settled"])
+        corrections = {seq: (by, reward) for seq, by, reward in data["corrections"]}
+        reasons = {arm: reason for arm, reason in data["reasons"]}
         waiting = sum(map(len, early.values()))
         consistent = (
             explorer.counts.sum() + waiting == told + added
@@ -58,12 +69,19 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         return False
     if not consistent:
         return False
+    replay.problem, replay.blank = problem, blank
+    replay.corrections, replay.corrected = corrections, data["corrected"]
+    replay.reasons = reasons
     replay.explorer, replay.averages, replay.closings = explorer, averages, closings
     replay.open, replay.early = tickets, early
     replay.asked, replay.told, replay.voided, replay.added = asked, told, voided, added
     replay.settled, replay.settled_digest = settled, data["settled_digest"]
     replay.head = snapshot.head
     return True
+
+
+def _changed(problem: Problem) -> bool:
+    return problem.began is not None or bool(problem.retired)
 
 
 def _refill(tallies: Averages | Closings, saved: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import InvalidState, LingapeError, NotFound, StorageFailed
 from .events import Event, Settled, as_text, from_text, rounded_time
 from .forks import after_fork
-from .replay import Replay
+from .replay import Replay, Rewritten
 from .snapshots import restore, snapshot_of
 from .store import WAY_OUT, Log, Note, Store, View, has_entry, read_linked
 
@@ -57,17 +57,27 @@ class Turn:
                 return event
         raise InvalidState(f"The log is damaged: event {seq} is not {name!r}. {WAY_OUT}")
 
+    def event(self, seq: int) -> Event | None:
+        """Return the event with a number, or None."""
+        for entry in read_linked(self._log, after=seq - 1, limit=1) if seq > 0 else ():
+            return from_text(entry.text, place=entry.seq)
+        return None
+
     def record(self, event: Event) -> None:
         """Append an event, and the verdict if that follows from it."""
         self.records += 1
         self._append(event)
         if self.replay.explorer.done and self.replay.settled is None:
-            self._append(Settled(**self.next, certificate=self.replay.proof().to_dict()))
+            proof, corrections = self.replay.proof().to_dict(), self.replay.corrected
+            self._append(Settled(**self.next, certificate=proof, corrections=corrections))
 
     def _append(self, event: Event) -> None:
         # The explorer may refuse a reward; then the transaction fails, and nothing was recorded.
         head = self._log.append([Note(as_text(event), event.reference)])
-        self.replay.apply(event, head.digest)
+        try:
+            self.replay.apply(event, head.digest)
+        except Rewritten as anew:
+            self.replay = Replay.rewritten(self._log.read, anew.corrections)
 
 
 class Request(Generic[T]):
@@ -189,6 +199,7 @@ class SharedLog:
                 if self._crowded and turn.passed(OFTEN):
                     log.keep(snapshot_of(turn.replay))
                 complete = True
+            self._memory = turn.replay
             for each in requests:
                 each.over = True
         except BaseException as reason:
@@ -234,6 +245,8 @@ class SharedLog:
                 self._catch_up(view, replay)
             for entry in view.read(after=replay.head.seq):
                 replay.follow(entry)
+        except Rewritten as anew:
+            replay = Replay.rewritten(view.read, anew.corrections)
         except BaseException:
             self._memory = None
             raise

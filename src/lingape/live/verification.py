@@ -11,7 +11,7 @@ from ..data import Data
 from ..errors import InvalidState, in_words
 from ..scaffold import ContestExplorer
 from .events import Event, Settled, as_data, as_text, damaged, from_data, from_text
-from .replay import LogCertificate, Replay
+from .replay import LogCertificate, Replay, Rewritten
 from .store import START, Entry, Head, check_link
 
 # Another machine may add up in another order, so its bounds differ in the last digits.
@@ -48,8 +48,10 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     replay: Replay | None = None
     at = Head(0, START)
     names: set[str] = set()
+    read: list[Entry] = []
     for entry in entries:
         at = check_link(at, entry)
+        read.append(entry)
         event = from_text(entry.text, place=entry.seq)
         if (name := event.reference) is not None:
             if name in names:
@@ -59,7 +61,10 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
             replay = Replay.begin(entry)
             continue
         _check_verdict(replay, event)
-        replay.follow(entry)
+        try:
+            replay.follow(entry)
+        except Rewritten as anew:  # what was said before it followed from what was known then
+            replay = Replay.rewritten(lambda: read, anew.corrections)
     if replay is None:
         raise InvalidState("The log is empty. Restore a copy.")
     if head is not None and at != head:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds import Bound
+from ..bounds import Bound, Mixture
 from ..certificate import Certificate, counted
 from ..checks import checked_whole
 from ..contests import Contest, Contests
@@ -78,7 +78,7 @@ class Conversation(Savable):
             )
         self.problem, self.bound = problem, bound
         self.estimate = bound.estimate(problem, ridge)
-        self.estimate.pullable = None if problem.pullable is None else problem.can_pull
+        self.estimate.pullable = None if problem.can_pull.all() else problem.can_pull
         self._contest: Contest | None = None  # until there is an estimate to compare arms with
         self._verdict: Certificate | None = None  # the certificate that ended exploration
 
@@ -179,6 +179,17 @@ class Conversation(Savable):
             self.__dict__.update(before)
             raise
 
+    def continue_from(self, before: "Conversation") -> None:
+        """Go on where another explorer was before arms were added or retired.
+
+        This one has to be new, and its problem to follow from the other's by `with_arms` and
+        `with_retired`.
+        """
+        raise InvalidArgument(
+            f"{type(self).__name__} plans its pulls for the arms that there are at first, so none "
+            "can be added or retired. Race and LinGapE with Mixture() let arms come and go."
+        )
+
     def recommend(self) -> int:
         """Return the arm that won, or the best-looking one while not `done`."""
         return self.top()[0]
@@ -224,6 +235,7 @@ class Conversation(Savable):
             caveat=self._caveat(),
             noun="arm" if problem.answers is None else "answer",
             p_values=None if p_values is None else tuple(p_values.tolist()),
+            retired=problem.retired,
         )
 
     def _assumptions(self) -> tuple[str, ...]:
@@ -266,9 +278,7 @@ class EachArm:
 
     def over(self, estimate: LeastSquares) -> bool:
         counts = estimate.counts
-        if self.problem.pullable is not None:
-            counts = counts[self.problem.can_pull]
-        return bool(counts.all())
+        return bool(counts[self.problem.can_pull].all())
 
 
 @dataclass(frozen=True)
@@ -323,8 +333,12 @@ class ContestExplorer(Conversation):
         return pull(estimate, leader, rival)
 
     def _update(self, arm: int, reward: float) -> None:
+        self.estimate.update(arm, reward)
+        self._look()
+
+    def _look(self) -> None:
+        """See which contest is closest now, and whether the question is answered."""
         estimate, (opening, contests, pull, stopping) = self.estimate, self.parts
-        estimate.update(arm, reward)
         if self._contest is None and not opening.over(estimate):
             return
         self._contest = contests.closest(estimate, stopping.unasked)
@@ -335,6 +349,15 @@ class ContestExplorer(Conversation):
             self._verdict = self._certified(self._contest.margin, settled=True)
         elif isinstance(pull, Learner):
             pull.learn(estimate, self._contest.leader)
+
+    def continue_from(self, before: Conversation) -> None:
+        if type(self.bound) is not Mixture or hasattr(self.parts.pull, "allows"):
+            super().continue_from(before)
+        # The bound concerns all directions at all times, so nothing more is to be paid.
+        counts, sums = before.estimate.counts, before.estimate.sums
+        more = len(self.problem) - len(counts)
+        self.estimate.load(np.pad(counts, (0, more)), np.pad(sums, (0, more)))
+        self._look()
 
     def _allow(self, arm: int) -> None:
         allows = getattr(self.parts.pull, "allows", None)

@@ -29,7 +29,18 @@ from ..tickets import Ticket
 from ..verification import export_line
 from . import schemas
 from .gate import Gate, Limits, check_tokens
-from .schemas import After, CreateBody, Key, Limit, Name, Points, answers, as_json, envelope
+from .schemas import (
+    After,
+    CreateBody,
+    Key,
+    Limit,
+    Name,
+    Points,
+    RefitBody,
+    answers,
+    as_json,
+    envelope,
+)
 from .shelf import HistoryPage, Shelf
 from .watch import Watch
 
@@ -113,6 +124,8 @@ class Routes:
         app.get(ALL, **answers(LISTING))(self.experiments)
         app.post(ALL, **answers(Status, 201))(self.create)
         app.get(ONE, **answers(Status))(self.status)
+        app.get(f"{ONE}/problem", **answers(dict[str, Any]))(self.problem)
+        app.post(f"{ONE}/refit", **answers(Status, 201))(self.refit)
         app.get(f"{ONE}/certificate", **answers(LogCertificate))(self.certificate)
         app.get(f"{ONE}/rewards", **answers(Tallies))(self.rewards)
         app.get(f"{ONE}/effects", **answers(Effects))(self.effects)
@@ -185,6 +198,16 @@ class Routes:
         """Return how the experiment stands and what is proven."""
         with self._shelf.use(name) as experiment:
             return as_json(experiment.status())
+
+    def problem(self, name: Name) -> Response:
+        """Return the question: the arms that there are now, and what was asked."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.problem.to_dict())
+
+    def refit(self, name: Name, body: RefitBody) -> Response:
+        """Begin a successor with the same arms, another model, and all rewards so far."""
+        with self._shelf.use(name) as experiment, experiment.refit(**dict(body)) as successor:
+            return as_json(successor.status(), 201)
 
     def certificate(self, name: Name) -> Response:
         """Return what is proven now; once settled, always the same."""

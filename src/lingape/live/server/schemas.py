@@ -25,7 +25,7 @@ from ...errors import InvalidProblem
 from ...noise import Noise, checked_noise
 from ...problem import Problem
 from ..client import Client
-from ..experiment import MOST
+from ..experiment import MOST, Experiment
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
 from ..texts import LONGEST, NAME
@@ -51,6 +51,7 @@ def _descriptions(thing: Any) -> dict[str, str]:
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
+ArmName = Annotated[str, Field(max_length=100 * LONGEST)]  # a prompt may be one
 Name = Annotated[
     str, Path(pattern=f"^{NAME.pattern}$", description="The experiment.", examples=["ads"])
 ]
@@ -100,7 +101,7 @@ PARAMETERS: dict[str, Any] = {
         PlainValidator(_matrix),
         WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
     ],
-    "names": list[Text] | None,
+    "names": list[ArmName] | None,
     "name": Annotated[str, Field(pattern=f"^{NAME.pattern}$")],
     "noise": Annotated[
         Noise,
@@ -124,6 +125,13 @@ PARAMETERS: dict[str, Any] = {
     "ticket": Annotated[Text, Field(examples=["2-0-k3wzq5ab"])],
     "reward": Number,
     "reason": Annotated[Text, Field(min_length=1)],
+    "control": Annotated[int, Field(ge=0)] | Text | None,
+    "factors": dict[str, Any] | None,
+    "interactions": Text | list[list[Text]],
+    "what": Annotated[Text | int, Field(examples=["2-0-k3wzq5ab"])],
+    "add_arms.arms": list[list[Number]] | list[dict[Text, ArmName | bool | int | Number]],
+    "add_arms.names": list[ArmName],
+    "correct.reward": Number | None,
     "arm": Annotated[int, Field(ge=0, examples=[0])],
 }
 DEFAULTS: dict[str, Any] = {"reason": "none given", "noise": ...}  # not those of the method
@@ -148,7 +156,8 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
         if name != "self":
             missing = parameter.default is parameter.empty
             default = DEFAULTS.get(name, ... if missing else parameter.default)
-            kind = PARAMETERS.get(name) or get_type_hints(call)[name]
+            kind = PARAMETERS.get(f"{call.__name__}.{name}") or PARAMETERS.get(name)
+            kind = kind or get_type_hints(call)[name]
             content[name] = (Annotated[kind, Field(description=said.get(name))], default)
     config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings
     title = f"{call.__name__.title()}Body"
@@ -156,6 +165,7 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
 
 
 PARAMETERS["problem"] = body_model(Problem)
+RefitBody: Any = body_model(Experiment.refit)
 CreateBody: Any = body_model(Client.create, json_schema_extra={"examples": [EXAMPLE]})
 
 
