@@ -291,12 +291,11 @@ class Problem:
             )
         basis = np.ascontiguousarray(left[self.twins, :rank])
         basis[~self.arms.any(axis=1)] = 0.0  # exactly
-        if self.pullable is not None:
-            if _rank(basis[list(self.pullable)]) < rank:
-                raise InvalidProblem(
-                    "The arms that can be pulled must span the others, or these can never be "
-                    "estimated; some direction is not covered. Make more arms pullable."
-                )
+        if self.pullable is not None and _rank(basis[list(self.pullable)]) < rank:
+            raise InvalidProblem(
+                "The arms that can be pulled must span the others, or these can never be "
+                "estimated; some direction is not covered. Make more arms pullable."
+            )
         return _read_only(basis)
 
     @cached_property

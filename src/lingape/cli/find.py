@@ -13,13 +13,14 @@ import click
 
 from ..printable import printable
 from . import options
-from .live import warn
+from .live import announce, warn
 from .showing import say
 from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
     from ..live import Experiment, Ticket
+    from ..live.notices import Notice
     from ..live.replay import Replay
     from ..live.search import Search, SearchEnd
     from ..problem import Problem
@@ -67,6 +68,7 @@ def _checked_wait(_context: click.Context, _option: click.Parameter, wait: float
     help="Where rewards are kept.  [default: name of ARMS + .find.db, in this folder]",
 )
 @click.option("--resume", is_flag=True, help="Continue with the log, if there is one.")
+@options.notice
 @options.as_json
 @click.pass_context
 def find(
@@ -80,6 +82,7 @@ def find(
     retry_wait: float,
     log_path: str | None,
     resume: bool,
+    notice: "Notice | None",
     json: bool,
 ) -> None:
     """Find the best arm by running a command for each pull.
@@ -126,6 +129,7 @@ def find(
                 note(sentence)
             ending = search.run(max_pulls, retries, retry_wait)
         code = _report(ending, log, path, stop.signal, json=json)
+        announce(notice, log.certificate())
     ctx.exit(code)
 
 

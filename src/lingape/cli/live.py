@@ -15,7 +15,16 @@ from .showing import say
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..live import Client, Experiment, Progress, RemoteExperiment, Status, Verification
+    from ..live import (
+        Client,
+        Experiment,
+        LogCertificate,
+        Progress,
+        RemoteExperiment,
+        Status,
+        Verification,
+    )
+    from ..live.notices import Notice
     from ..problem import Problem
 
 OVER = 3  # exit code of ask when there is nothing left to pull
@@ -78,6 +87,13 @@ def warn(status: "Status") -> None:
     """Print on standard error why a certificate may be wrong."""
     for warning in status.warnings:
         say(f"Warning: {warning}", err=True)
+
+
+def announce(notice: "Notice | None", certificate: "LogCertificate") -> None:
+    """Do what was asked for when the question is answered, if it is."""
+    if notice is not None and certificate.settled:
+        for trouble in notice.send(certificate):
+            say(trouble, err=True)
 
 
 def _rewards(count: int) -> str:
@@ -250,6 +266,110 @@ def add(url: str, name: str, arm: int, reward: float, key: str | None, json: boo
         _say_progress(experiment, progress, json, arm=arm, reward=reward, key=key)
 
 
+@live.command("add-arms")
+@place
+@click.option(
+    "--levels",
+    multiple=True,
+    metavar="LEVELS",
+    help="A new arm by its levels: tone=dry,length=long. May be repeated.",
+)
+@click.option(
+    "--features",
+    multiple=True,
+    metavar="NUMBERS",
+    help="A new arm by its features, separated by commas. May be repeated.",
+)
+@click.option("--called", multiple=True, metavar="NAME", help="Its name; one for each arm.")
+@click.option("--key", help="Adding again with the same key changes nothing.")
+@as_json
+def add_arms(
+    url: str,
+    name: str,
+    levels: tuple[str, ...],
+    features: tuple[str, ...],
+    called: tuple[str, ...],
+    key: str | None,
+    json: bool,
+) -> None:
+    """Add arms while the experiment runs, and print their numbers.
+
+    What they pay has to follow from what the others show: known levels, new combinations.
+    """
+    if bool(levels) == bool(features):
+        raise click.UsageError(
+            "Say which arms to add: --levels tone=dry,length=long where arms are made of factors, "
+            "--features 1,0,2 where they have features only."
+        )
+    arms = [options.combination(one) for one in levels]
+    rows = [options.numbers(one, "--features") for one in features]
+    with open_experiment(url, name) as experiment:
+        found = experiment.add_arms(arms or rows, names=called, key=key)
+        problem = experiment.problem
+    if json:
+        say([{"arm": arm, "name": problem.name(arm)} for arm in found.arms])
+        return
+    for arm in found.arms:
+        say(f"{arm}\t{printable(problem.name(arm))}")
+
+
+@live.command()
+@place
+@click.argument("arm", type=int)
+@click.option("--reason", required=True, help="Why, other than that it does badly.")
+@as_json
+def retire(url: str, name: str, arm: int, reason: str, json: bool) -> None:
+    """Take an arm out, by its number: it is not handed out any more, nor the answer.
+
+    For reasons that have nothing to do with its rewards. An arm that does badly is ruled out
+    without that.
+    """
+    with open_experiment(url, name) as experiment:
+        progress = experiment.retire(arm, reason)
+        _say_progress(experiment, progress, json, arm=arm, reason=reason)
+
+
+@live.command(context_settings={"ignore_unknown_options": True})
+@place
+@click.argument("ticket", metavar="TICKET|EVENT")
+@click.argument("reward")
+@click.option("--reason", required=True, help="Why, such as 'typing error'.")
+@as_json
+def correct(url: str, name: str, ticket: str, reward: str, reason: str, json: bool) -> None:
+    """Put another REWARD in the place of a wrong one; "none" if there was no such trial.
+
+    It is given by its ticket, or by the number of the event that recorded it. Everything is then
+    as if the right reward had been told from the start; the log keeps both.
+    """
+    if reward == "none":
+        value = None
+    else:
+        (value,) = options.numbers(reward, "REWARD")[:1]
+    what = int(ticket) if ticket.isdecimal() else ticket
+    with open_experiment(url, name) as experiment:
+        progress = experiment.correct(what, value, reason)
+        _say_progress(experiment, progress, json, corrected=what, reward=value, reason=reason)
+
+
+@live.command()
+@place
+@options.notice
+@as_json
+def watch(url: str, name: str, notice: "Notice | None", json: bool) -> None:
+    """Wait until the question is answered, with a line at each change.
+
+    With --on-settled or --webhook it then announces the answer; if there is one already, at once.
+    """
+    with open_experiment(url, name) as experiment:
+        for status in experiment.watch():
+            so_far = f"{_rewards(status.pulls)}; {status.state}"
+            say(f"{so_far}; {printable(status.leader_name or 'nobody')} leads", err=True)
+        certificate = status.certificate
+    say(certificate.to_dict() if json else str(certificate))
+    warn(status)
+    announce(notice, certificate)
+
+
 @live.command()
 @place
 @as_json
@@ -342,12 +462,8 @@ def refit(
     For when the model check warns: --interactions lets factors depend on each other, and --per-arm
     gives every arm a feature of its own, which is always right.
     """
-    from ..live import Experiment
-
-    if _remote(url):
-        raise click.UsageError(f"{url} is a server. Give the URL of its database.")
     with (
-        Experiment.open(url, name) as experiment,
+        open_experiment(url, name) as experiment,
         experiment.refit(
             successor,
             interactions=options.pairs(interactions),

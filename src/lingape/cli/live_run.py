@@ -11,7 +11,7 @@ import click
 from ..errors import LingapeError
 from ..printable import printable
 from . import options
-from .live import open_experiment, place, warn
+from .live import announce, open_experiment, place, warn
 from .showing import live_line, say
 from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
@@ -19,6 +19,7 @@ from .threads import OneThreaded
 if TYPE_CHECKING:
     from ..live import Experiment, RemoteExperiment, Ticket
     from ..live.command import Command, Stop
+    from ..live.notices import Notice
 
 
 @click.command(cls=OneThreaded)
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     help="The worst possible reward, told when the command fails; without it the ticket is "
     "voided.",
 )
+@options.notice
 @options.as_json
 @click.pass_context
 def run(
@@ -63,6 +65,7 @@ def run(
     max_failures: int,
     timeout: float | None,
     worst: float | None,
+    notice: "Notice | None",
     json: bool,
 ) -> None:
     """Ask, run a command for the reward, tell; until the question is answered.
@@ -82,6 +85,9 @@ def run(
 
     Ctrl-C waits for the commands under way and stops, a second one kills them and voids their
     tickets. If this process is killed, its tickets return to the pool after --ttl.
+
+    --on-settled and --webhook are for one of several such processes, or for lingape live watch:
+    each that is given them announces the answer when it ends.
 
     Exit codes: 0 settled, 3 stopped at --max-pulls, 4 too many failures in a row, 130 Ctrl-C (143
     SIGTERM, 129 SIGHUP), and those of lingape live.
@@ -107,6 +113,7 @@ def run(
     say(certificate.to_dict() if json else str(certificate))
     warn(status)
     trials.sum_up()
+    announce(notice, certificate)
     if code:
         say(f"{closing} All rewards told are safe; run it again to continue.", err=True)
     ctx.exit(code)

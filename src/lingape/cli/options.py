@@ -191,6 +191,35 @@ def combination(text: str) -> dict[str, str]:
     return {name.strip(): level.strip() for name, _, level in parts}
 
 
+def notice(command: Any) -> Any:
+    """Add the options that say what to do when the question is answered.
+
+    The command gets a `notice`, which may be None.
+    """
+
+    @wraps(command)
+    def with_notice(
+        *given: Any, on_settled: str | None, webhook: str | None, **options: Any
+    ) -> Any:
+        from ..live.notices import Notice
+
+        wanted = on_settled is not None or webhook is not None
+        return command(*given, notice=Notice(on_settled, webhook) if wanted else None, **options)
+
+    added: Any = click.option(
+        "--webhook",
+        metavar="URL",
+        help="Send the certificate there as JSON when the question is answered.",
+    )(with_notice)
+    return click.option(
+        "--on-settled",
+        metavar="CMD",
+        help="Run this when the question is answered. It gets the certificate as JSON on its "
+        "standard input; LINGAPE_EXPERIMENT, LINGAPE_ARM, LINGAPE_NAME and LINGAPE_STATEMENT are "
+        "in its environment.",
+    )(added)
+
+
 def to_prove(command: Any) -> Any:
     """Add the options that say what to prove."""
     return _epsilon(_delta(command))

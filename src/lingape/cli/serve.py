@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import as_json
+from .options import as_json, notice
 from .showing import say
 from .threads import OneThreaded, one_thread
 
 if TYPE_CHECKING:
+    from ..live.notices import Notice
     from ..live.serving import Service
 
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False),
     help="Holds the token for reading only; or set LINGAPE_READ_TOKEN.",
 )
+@notice
 @as_json
 def serve(
     db: str,
@@ -55,6 +57,7 @@ def serve(
     workers: int,
     write_token_file: str | None,
     read_token_file: str | None,
+    notice: "Notice | None",
     json: bool,
 ) -> None:
     """Serve the experiments in a database over HTTP, with a page to watch them.
@@ -69,6 +72,8 @@ def serve(
     asks for it. A second token is for reading only. Use this on a network that you trust: HTTP
     encrypts neither tokens nor rewards, and the number of requests is not limited. On the open
     internet, put a proxy with TLS in front (docs/live.md).
+
+    --on-settled and --webhook announce questions that are answered by rewards told to this server.
 
     Ctrl-C or SIGTERM stops it after the requests under way. It may also be killed: what was
     acknowledged is on disk, and clients continue when it is back. Several servers may share a
@@ -89,6 +94,7 @@ def serve(
         workers=workers,
         read_token=_token(read_token_file, "LINGAPE_READ_TOKEN"),
         write_token=_token(write_token_file, "LINGAPE_WRITE_TOKEN"),
+        notice=notice,
     )
 
     def ready(url: str) -> None:

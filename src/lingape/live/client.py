@@ -23,7 +23,7 @@ from ..factors import Level
 from ..problem import Problem
 from ..values import Values
 from .addresses import checked_url
-from .crew import Workplace
+from .crew import LOOK, Workplace
 from .events import Event, from_data
 from .history import Point
 from .model_check import ModelCheck
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .transport import Transport
 
 PAGE = 1_000  # events in one request
-LOOK = 0.5  # seconds between requests while waiting for a change
 LONGEST_WAIT = 86_400  # seconds for an answer
 
 T = TypeVar("T")
@@ -325,18 +324,6 @@ class RemoteExperiment(Workplace):
             path = Path(folder) / "log.jsonl"
             self.export(path)
             return verify(read_export(path))
-
-    def watch(self) -> Iterator[Status]:
-        """Yield the status now, and whenever it has moved, until it is settled."""
-        seen = -1
-        while True:
-            now = self.status()
-            if now.event != seen:
-                seen = now.event
-                yield now
-            if now.settled:
-                return
-            time.sleep(LOOK)
 
     def _get(self, what: str, made: Callable[[Any], T]) -> T:
         return self.client._get(self._at(what), made)

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,12 @@ from ..factors import Level
 from ..noise import finite_reward
 from ..values import Effects, Interval, Lift, Values
 from .replay import LogCertificate, Progress
+from .standing import Status
 from .texts import shortened
 from .tickets import Ticket, TimeToLive, checked_ttl
 from .verification import write_export
+
+LOOK = 0.5  # seconds between looks while waiting for a change
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Workplace(Protocol):
 
     def certificate(self) -> LogCertificate: ...
 
+    def status(self) -> Status: ...
+
     def values(self) -> Values: ...
 
     def export_lines(self) -> Iterator[str]: ...
@@ -63,6 +69,18 @@ class Workplace(Protocol):
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""
         return write_export(path, self.export_lines())
+
+    def watch(self) -> Iterator[Status]:
+        """Yield the status now, and whenever it has moved, until it is settled."""
+        seen = -1
+        while True:
+            now = self.status()
+            if now.event != seen:
+                seen = now.event
+                yield now
+            if now.settled:
+                return
+            time.sleep(LOOK)
 
     def effects(self, reference: Mapping[str, Level] | None = None) -> Effects:
         """Return how much each level of each factor adds, compared with the reference level.

@@ -213,6 +213,7 @@ class Told(Event):
         reward = replay.as_corrected(self.seq, self.reward)
         if reward is not None:
             replay.learn(self.seq, self.arm, reward, asked=True)
+            replay.times.append(self.time)
         replay.close(self.seq, self.ticket, void=reward is None)
         replay.told += reward is not None
         replay.voided += reward is None
@@ -255,6 +256,7 @@ class Added(Event):
         if reward is not None:
             replay.learn(self.seq, self.arm, reward, asked=False)
             replay.added += 1
+            replay.times.append(self.time)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ an event changes is said where it is declared (events.py), in terms of the metho
 import copy
 import inspect
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -34,6 +34,7 @@ CORRECTING = (
     "Corrected rewards are what the trials really paid, and mistakes are looked for in all "
     "rewards alike, whether they are high or low."
 )
+RECENT = 100  # rewards by which the pace is judged
 Corrections: TypeAlias = dict[
     int, tuple[int, float | None]
 ]  # by event: which one says so, and what
@@ -207,6 +208,7 @@ class Replay:
         self.corrections = corrections or {}
         self.corrected = 0  # events that correct rewards
         self.reasons: dict[int, str] = {}  # why arms were retired
+        self.times: deque[float] = deque(maxlen=RECENT)  # of the last rewards
 
     @classmethod
     def begin(cls, entry: Entry, corrections: Corrections | None = None) -> Self:
@@ -345,6 +347,13 @@ class Replay:
         return Values(
             self.problem, rewards.counts.copy(), rewards.means.copy(), rewards.squares.copy()
         )
+
+    def pace(self, now: float) -> float | None:
+        """Return how many rewards come in an hour, by the last ones."""
+        if len(self.times) < 2:
+            return None
+        since = max(now, self.times[-1]) - self.times[0]
+        return 3600.0 * len(self.times) / since if since > 0 else None
 
     def tallies(self) -> "Tallies":
         """Return each arm's rewards in short."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument, MissingExtra, in_words
 from .addresses import host_in_url, loopback
+from .notices import Notice
 from .store import open_store
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Service:
     read_token: str | None = field(default=None, repr=False)
     write_token: str | None = field(default=None, repr=False)
     limits: "Limits | None" = None  # how much it accepts, if not the usual
+    notice: Notice | None = None  # what to do when a question is answered
 
 
 def serve(service: Service, *, ready: Callable[[str], None]) -> None:
@@ -110,6 +112,7 @@ def _serve(service: Service, listener: socket.socket, parent: int | None) -> Non
         hosts=None if service.write_token is not None else LOOPBACK | {host_in_url(service.host)},
         limits=limits,
         closing=lambda: server.should_exit,
+        notice=service.notice,
     )
     config = uvicorn.Config(
         app,

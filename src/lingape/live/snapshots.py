@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode, b64encode
-from collections import defaultdict
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from .. import __version__
 from ..errors import LingapeError
 from ..problem import Problem
 from .events import Settled
-from .replay import Averages, Closings, Open, Replay, make_explorer
+from .replay import RECENT, Averages, Closings, Open, Replay, make_explorer
 from .store import Snapshot
 
 
@@ -30,6 +30,7 @@ def snapshot_of(replay: Replay) -> Snapshot:
         "settled_digest": replay.settled_digest,
         "corrections": [[seq, *what] for seq, what in replay.corrections.items()],
         "corrected": replay.corrected,
+        "times": list(replay.times),
         "reasons": list(replay.reasons.items()),
         # The problem is in the first event, unless arms came or went.
         "problem": json.dumps(replay.problem.to_dict()) if _changed(replay.problem) else None,
@@ -57,6 +58,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         asked, told, voided, added = data["numbers"]
         settled = data["settled"] and Settled(**data["settled"])
         corrections = {seq: (by, reward) for seq, by, reward in data["corrections"]}
+        times = deque(data["times"], maxlen=RECENT)
         reasons = {arm: reason for arm, reason in data["reasons"]}
         waiting = sum(map(len, early.values()))
         consistent = (
@@ -71,7 +73,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         return False
     replay.problem, replay.blank = problem, blank
     replay.corrections, replay.corrected = corrections, data["corrected"]
-    replay.reasons = reasons
+    replay.reasons, replay.times = reasons, times
     replay.explorer, replay.averages, replay.closings = explorer, averages, closings
     replay.open, replay.early = tickets, early
     replay.asked, replay.told, replay.voided, replay.added = asked, told, voided, added

@@ -14,6 +14,7 @@ from ..certificate import share, upward
 from ..data import Data
 from ..explorers import Contest
 from ..printable import columns_of, printable
+from ..remaining import Remaining, remaining
 from ..scaffold import ContestExplorer
 from ..values import as_interval, ends_of, verdict
 from .model_check import ModelCheck, check
@@ -43,6 +44,7 @@ class Standing(NamedTuple):
     lift_high: it is at most this.
     p_value: of this arm being best, as in a certificate; None if the explorer has none, or the arm
         cannot be the answer.
+    retired: whether it was taken out.
     """
 
     arm: int
@@ -61,6 +63,7 @@ class Standing(NamedTuple):
     lift_low: float | None
     lift_high: float | None
     p_value: float | None
+    retired: bool
 
 
 class Unreadable(NamedTuple):
@@ -87,6 +90,8 @@ class Summary(Data):
         nothing is proven.
     ruled_out: how many arms are ruled out as best; None if the explorer has no p-values.
     minimize: whether the lowest average is the best.
+    retired: how many arms were taken out.
+    corrections: how many times a reward was corrected.
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
@@ -109,6 +114,8 @@ class Summary(Data):
     gap_bound: float | None
     ruled_out: int | None
     minimize: bool
+    retired: int
+    corrections: int
     epsilon: float
     delta: float
     event: int
@@ -132,21 +139,43 @@ class Status(Summary):
     certificate: what is proven; if there are more than 500 arms, without its p_values.
     standings: at most 500 arms, those that may be best first; if there are more, those most
         pulled are among them.
+    remaining: how many more pulls are needed if estimates are about right; None where that cannot
+        be told.
+    per_hour: rewards in an hour, by the last 100; None while there are fewer than two.
     """
 
     certificate: LogCertificate
     check: ModelCheck
     standings: tuple[Standing, ...]
+    remaining: Remaining | None
+    per_hour: float | None
 
     def __str__(self) -> str:
         rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
         lines = [
             f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
-            f"{self.overdue} overdue, {self.voided} voided.",
+            f"{self.overdue} overdue, {self.voided} voided{self._corrected()}.",
             str(self.certificate),
             self.table(),
+            *self._time_left(),
         ]
         return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
+
+    def _corrected(self) -> str:
+        if not self.corrections:
+            return ""
+        return f", {self.corrections} correction{'s' if self.corrections > 1 else ''}"
+
+    def _time_left(self) -> list[str]:
+        """Return a sentence on how long it will take, if that can be told."""
+        if self.remaining is None:
+            return []
+        if self.remaining.median is None or not self.per_hour:
+            return [f"Still to go: {self.remaining}."]
+        hours = [None if n is None else n / self.per_hour for n in self.remaining]
+        low, median, high = ("no end in sight" if h is None else in_time(h) for h in hours)
+        pace = f"At the present pace that is {median} ({low} to {high})."
+        return [f"Still to go: {self.remaining}. {pace}"]
 
     def table(self) -> str:
         """Return how the foremost arms stand, in columns, each with its value."""
@@ -166,7 +195,7 @@ class Status(Summary):
             lift = as_interval(one.lift, one.lift_low, one.lift_high)
             rows.append(
                 [
-                    printable(one.name),
+                    printable(one.name) + (" (retired)" if one.retired else ""),
                     f"{one.pulls:,}",
                     "–" if one.value is None else f"{one.value:.4g}",
                     ends_of(one.value_low, one.value_high),
@@ -206,6 +235,8 @@ def status_of(replay: Replay, now: float) -> Status:
         certificate=certificate,
         check=found,
         standings=_standings(replay, now),
+        remaining=None if replay.settled is not None else remaining(replay.explorer),
+        per_hour=replay.pace(now),
     )
 
 
@@ -235,6 +266,8 @@ def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = No
         gap_bound=None if contest is None else gap_bound_of(contest),
         ruled_out=replay.explorer.certificate().ruled_out,
         minimize=problem.minimize,
+        retired=len(problem.retired),
+        corrections=replay.corrected,
         epsilon=problem.epsilon,
         delta=problem.delta,
         event=replay.head.seq,
@@ -302,8 +335,9 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
     lifts: list[Any] = [[None] * len(chosen)] * 3
     if problem.control is not None:
         lifts = list(zip(*values.gaps(problem.control, chosen), strict=True))
-    ends = [[_finite(value) for value in row] for row in (*rows, *lifts)]
+    ends: list[list[Any]] = [[_finite(value) for value in row] for row in (*rows, *lifts)]
     ends.append([p_values[arm] for arm in chosen])
+    ends.append([arm in problem.retired for arm in chosen.tolist()])
     return tuple(
         Standing(
             arm,
@@ -316,6 +350,19 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
         )
         for arm, count, gone, *rest in zip(chosen.tolist(), pulls, voided, *ends, strict=True)
     )
+
+
+def in_time(hours: float) -> str:
+    """Return a time in words, roughly.
+
+    >>> in_time(0.2), in_time(30), in_time(100)
+    ('12 minutes', '30 hours', '4.2 days')
+    """
+    for size, unit in ((72.0, "days"), (2.0, "hours"), (1 / 30, "minutes")):
+        if hours >= size:
+            value = hours / {"days": 24.0, "hours": 1.0, "minutes": 1 / 60}[unit]
+            return f"{value:.2g} {unit}"
+    return f"{3600 * hours:.2g} seconds"
 
 
 def _finite(value: float | None) -> float | None:

@@ -5,6 +5,7 @@ checked and appended, the transaction is committed, the disk confirms, and only 
 caller get an answer.
 """
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +13,17 @@ from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from ..errors import InvalidState, LingapeError, NotFound, StorageFailed
-from .events import Event, Settled, as_text, from_text, rounded_time
+from .events import (
+    Added,
+    Asked,
+    Event,
+    Settled,
+    Told,
+    Voided,
+    as_text,
+    from_text,
+    rounded_time,
+)
 from .forks import after_fork
 from .replay import Replay, Rewritten
 from .snapshots import restore, snapshot_of
@@ -23,6 +34,8 @@ FAR = 16  # events that take about as long to replay as a snapshot does to read
 OFTEN = 8  # events between snapshots where many processes share an experiment
 SMALL = 4_096  # numbers in the features of arms, for which snapshots are that cheap
 T = TypeVar("T")
+FREQUENT = (Asked, Told, Added, Voided)  # events that are logged for debugging only
+log = logging.getLogger(__name__)
 CUT = (
     "Recording was interrupted. It may be recorded or not. Do the same again: what is there "
     "already is not recorded twice."
@@ -36,6 +49,7 @@ class Turn:
         self._log, self.replay, self.now = log, replay, now
         self._begin = replay.head.seq
         self.records = 0  # how often anything was to be appended
+        self.appended: list[Event] = []
 
     @property
     def next(self) -> dict[str, Any]:
@@ -78,6 +92,7 @@ class Turn:
             self.replay.apply(event, head.digest)
         except Rewritten as anew:
             self.replay = Replay.rewritten(self._log.read, anew.corrections)
+        self.appended.append(event)
 
 
 class Request(Generic[T]):
@@ -200,6 +215,7 @@ class SharedLog:
                     log.keep(snapshot_of(turn.replay))
                 complete = True
             self._memory = turn.replay
+            self._log_events(turn)
             for each in requests:
                 each.over = True
         except BaseException as reason:
@@ -213,6 +229,12 @@ class SharedLog:
             return
         if turn.passed(EVERY):
             self._save(turn.replay)
+
+    def _log_events(self, turn: Turn) -> None:
+        """Pass what was recorded on to Python's logging."""
+        for event in turn.appended:
+            level = logging.DEBUG if isinstance(event, FREQUENT) else logging.INFO
+            log.log(level, "%s: event %d, %s", self.name, event.seq, event.kind)
 
     def _call(self) -> list[Request[Any]]:
         """Take the requests that wait out of the queue, and return them."""

@@ -1,6 +1,8 @@
 """The service as an ASGI app: its routes, how errors are answered, and the page."""
 
 import json
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from itertools import chain
@@ -21,8 +23,9 @@ from ...checks import glimpse
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
 from ...values import Effects
-from ..events import words_by_kind
+from ..events import rounded_time, words_by_kind
 from ..experiment import VERBS, Experiment
+from ..notices import Notice
 from ..replay import LogCertificate, Tallies
 from ..standing import Status, Summary, Unreadable
 from ..tickets import Ticket
@@ -68,6 +71,7 @@ def create_app(
     hosts: frozenset[str] | None = LOOPBACK,
     limits: Limits | None = None,
     closing: Callable[[], bool] = lambda: False,
+    notice: Notice | None = None,
 ) -> FastAPI:
     """Return the service for a database, as an ASGI app.
 
@@ -76,6 +80,7 @@ def create_app(
     hosts: names by which clients may call the server; None for any.
     limits: how much the server accepts.
     closing: says whether the server is shutting down, so that streams end.
+    notice: what to do when a reward that was told here answers a question.
     """
     check_tokens(read_token, write_token)
     limits = limits or Limits()
@@ -95,7 +100,7 @@ def create_app(
         redirect_slashes=False,  # that would send clients wherever the header Host says
         lifespan=lifespan,
     )
-    Routes(shelf, Watch(shelf.summary, closing), limits).add_to(app)
+    Routes(shelf, Watch(shelf.summary, closing), limits, notice).add_to(app)
     _add_page(app)
     _answer_errors(app, shelf.where)
     _describe(app, secured=write_token is not None)
@@ -115,8 +120,10 @@ def create_app(
 class Routes:
     """What clients can request."""
 
-    def __init__(self, shelf: Shelf, watch: Watch, limits: Limits) -> None:
+    def __init__(self, shelf: Shelf, watch: Watch, limits: Limits, notice: Notice | None) -> None:
         self._shelf, self._watch, self._limits = shelf, watch, limits
+        self._notice, self._announced = notice, set[tuple[str, int]]()
+        self._since, self._announcing = rounded_time(time.time()), threading.Lock()
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes to an app."""
@@ -161,9 +168,23 @@ class Routes:
                 arguments["key"] = idempotency_key
             with self._shelf.use(name) as experiment:
                 found = getattr(experiment, verb)(**arguments)
+                if self._notice is not None and getattr(found, "settled", False):
+                    self._announce(self._notice, experiment)
             return as_json({"tickets": found} if isinstance(found, list) else found)
 
         return record
+
+    def _announce(self, notice: Notice, experiment: Experiment) -> None:
+        """Say once that a question was answered, if that was while this server ran."""
+        with experiment.current() as replay:
+            settled, certificate = replay.settled, replay.certificate()
+        if settled is None or settled.time < self._since:
+            return
+        with self._announcing:
+            if (experiment.name, settled.seq) in self._announced:
+                return
+            self._announced.add((experiment.name, settled.seq))
+        threading.Thread(target=notice.send, args=(certificate,), daemon=True).start()
 
     async def health(self) -> Response:
         """Say that the server is there."""
