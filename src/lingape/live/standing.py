@@ -78,6 +78,7 @@ class Summary(Data):
     """How an experiment stands, in a line.
 
     arms: how many there are.
+    factors: what they are combinations of, if that was said.
     pulls: rewards, told and added.
     pending: tickets whose reward is awaited.
     overdue: tickets past their deadline; their rewards still count.
@@ -100,6 +101,7 @@ class Summary(Data):
     name: str
     explorer: str
     arms: int
+    factors: tuple[str, ...]
     pulls: int
     pending: int
     overdue: int
@@ -252,6 +254,9 @@ def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = No
         name=replay.created.name,
         explorer=replay.created.explorer,
         arms=len(problem),
+        factors=tuple(factor.name for factor in problem.factors.factors)
+        if problem.factors
+        else (),
         pulls=replay.told + replay.added,
         pending=pending,
         overdue=len(replay.open) - pending,

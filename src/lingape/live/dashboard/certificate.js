@@ -26,11 +26,13 @@ export function certificatePart(name) {
         ? certificate.statement.split("\n")[0]
         : `Once settled, it will say: ${promise(certificate)}, with probability at least ` +
           `${confidence(certificate.delta)}.`;
-      if (claim === before) return; // so that buttons keep the focus
-      before = claim;
+      const said = [claim, ...certificate.remarks].join("\n");
+      if (said === before) return; // so that buttons keep the focus
+      before = said;
       say(title, settled ? "Certificate" : "No certificate yet");
       body.replaceChildren(
         el("p", { class: "claim" }, claim),
+        ...certificate.remarks.map((text) => el("p", {}, text)),
         el("p", {}, "Provided that:"),
         el("ul", {}, ...certificate.assumptions.map((text) => el("li", {}, text))),
         el(

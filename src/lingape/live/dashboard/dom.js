@@ -54,8 +54,8 @@ export function confidence(delta) {
 }
 
 /** Return how many arms are ruled out as best. */
-export function ruledOut({ ruled_out, arms }) {
-  return `${count(ruled_out)} of ${many(arms, "arm")} ${ruled_out === 1 ? "is" : "are"} ruled out`;
+export function ruledOut({ ruled_out, arms, retired }) {
+  return `${count(ruled_out)} of ${many(arms - retired, "arm")} ${ruled_out === 1 ? "is" : "are"} ruled out`;
 }
 
 /** Return text that fits a line of its own. */

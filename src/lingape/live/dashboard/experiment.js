@@ -8,6 +8,7 @@ import { checkPart } from "./check.js";
 import { confidence, count, el, number, ruledOut, shortened } from "./dom.js";
 import { follow, pause } from "./live.js";
 import { showLog } from "./log.js";
+import { effectsPart, timeLeft, valuesPart } from "./values.js";
 
 const POINTS = 300; // of the curve
 const QUIET = 60_000; // ms between announcements, unless the leader changes or it is settled
@@ -68,6 +69,9 @@ function factsPart() {
         arms: count(status.arms),
         "accuracy ε": number(status.epsilon),
         confidence: confidence(status.delta),
+        ...(status.retired ? { retired: count(status.retired) } : {}),
+        ...(status.corrections ? { corrections: count(status.corrections) } : {}),
+        ...(status.remaining ? { "still to go": timeLeft(status) } : {}),
       };
       list.replaceChildren(
         ...Object.entries(facts).map(([name, value]) =>
@@ -102,8 +106,9 @@ export async function showExperiment(page, name) {
   const bound = boundPart();
   const check = checkPart();
   const certificate = certificatePart(name);
-  const parts = [factsPart(), bound, gapsPart(), pullsPart(), check, certificate];
-  const [facts, , gaps, pulls] = parts;
+  const parts = [factsPart(), bound, gapsPart(), pullsPart(), check, certificate, valuesPart()];
+  const [facts, , gaps, pulls, , , values] = parts;
+  const effects = effectsPart(page, name);
   const log = showLog(page, name);
   const announce = announcer(page);
   let drawn = null; // what the page shows
@@ -118,6 +123,7 @@ export async function showExperiment(page, name) {
     if (status.check.warnings.length) raise(check.node, bound.node.previousElementSibling);
     document.title = `${beyondDoubt(status) ? "✓ " : ""}${name} · lingape`;
     announce(status, sentence.textContent);
+    await effects.update(status);
     await log.update(status);
     drawn = version(status);
   };
@@ -148,6 +154,8 @@ export async function showExperiment(page, name) {
     facts.node,
     bound.node,
     gaps.node,
+    values.node,
+    effects.node,
     pulls.node,
     check.node,
     certificate.node,

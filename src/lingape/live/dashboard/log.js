@@ -9,9 +9,11 @@ const PAGE = 100;
 // How fields are shown in the words of events; others are shown as they are.
 const FIELDS = {
   arm: (arm, name) => name(arm),
+  arms: (arms) => `${many(arms.length, "arm")} ${arms.length === 1 ? "was" : "were"}`,
   certificate: (certificate) => String(certificate.statement ?? "Settled.").split("\n")[0],
   problem: (problem) => many(problem.arms.length, "arm"),
-  reward: (reward) => number(reward),
+  reward: (reward) => (reward === null ? "taken back" : number(reward)),
+  rewards: (rewards) => `${many(rewards.length, "reward")} ${rewards.length === 1 ? "was" : "were"}`,
   tickets: (tickets, name) => {
     const some = tickets.slice(0, 5).map(([, arm]) => name(arm)).join("; ");
     return `${many(tickets.length, "arm")}: ${some}${tickets.length > 5 ? "; …" : ""}`;

@@ -35,7 +35,8 @@ export const cell = (name, ...content) => el("td", { role: "cell", class: name }
 
 /** Return the cell that names an arm, and says so if it leads. */
 export function nameCell(arm, status) {
-  const role = arm.arm === status.leader ? "leader" : arm.arm === status.rival ? "rival" : null;
+  const foremost = arm.arm === status.leader ? "leader" : arm.arm === status.rival ? "rival" : null;
+  const role = arm.retired ? "retired" : foremost;
   return el(
     "th",
     { scope: "row", role: "rowheader" },
