@@ -6,31 +6,50 @@ asked for, what they paid, and what is proven.
 
 from .client import Client, RemoteExperiment
 from .crew import Failure, Outcome
-from .events import Added, Asked, Created, Event, Settled, Told, Voided
+from .events import (
+    Added,
+    Asked,
+    Carried,
+    Corrected,
+    Created,
+    Event,
+    Joined,
+    Retired,
+    Settled,
+    Told,
+    Voided,
+)
 from .experiment import Experiment
 from .history import Point
 from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
-from .replay import LogCertificate, Progress
+from .notices import Notice
+from .replay import Addition, LogCertificate, Progress
 from .standing import Standing, Status, Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 __all__ = [
     "Added",
+    "Addition",
     "ArmFit",
     "Asked",
+    "Carried",
     "Client",
+    "Corrected",
     "Created",
     "Event",
     "Experiment",
     "Failure",
+    "Joined",
     "LogCertificate",
     "ModelCheck",
+    "Notice",
     "Outcome",
     "Point",
     "Progress",
     "RemoteExperiment",
+    "Retired",
     "Settled",
     "Standing",
     "Status",

@@ -210,8 +210,8 @@ class Experiment(SharedLog, Workplace):
                     return turn.replay.progress
                 if isinstance(before, Told):
                     raise Conflict(
-                        f"Ticket {id} was told {before.reward!r}; now it is {value!r}. What "
-                        "is recorded stays; a second trial of the arm is for add()."
+                        f"Ticket {id} was told {before.reward!r}; now it is {value!r}. A mistake "
+                        "is for correct(), a second trial of the arm for add()."
                     )
                 raise Conflict(
                     f"Ticket {id} was voided ({before.reason}), so its reward does not count. "
@@ -239,8 +239,8 @@ class Experiment(SharedLog, Workplace):
                 before = self._closing(turn, id)
                 if isinstance(before, Told):
                     raise Conflict(
-                        f"Ticket {id} was told {before.reward!r} and cannot be voided: what "
-                        "is recorded stays."
+                        f"Ticket {id} was told {before.reward!r} and cannot be voided. A mistake "
+                        "is for correct()."
                     )
                 return turn.replay.progress
             turn.record(Voided(**turn.next, ticket=id, reason=why))

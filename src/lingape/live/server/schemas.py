@@ -125,6 +125,7 @@ PARAMETERS: dict[str, Any] = {
     "ticket": Annotated[Text, Field(examples=["2-0-k3wzq5ab"])],
     "reward": Number,
     "reason": Annotated[Text, Field(min_length=1)],
+    "retired": list[Annotated[int, Field(ge=0)]],
     "control": Annotated[int, Field(ge=0)] | Text | None,
     "factors": dict[str, Any] | None,
     "interactions": Text | list[list[Text]],
@@ -132,6 +133,7 @@ PARAMETERS: dict[str, Any] = {
     "add_arms.arms": list[list[Number]] | list[dict[Text, ArmName | bool | int | Number]],
     "add_arms.names": list[ArmName],
     "correct.reward": Number | None,
+    "refit.explorer": Text | None,
     "arm": Annotated[int, Field(ge=0, examples=[0])],
 }
 DEFAULTS: dict[str, Any] = {"reason": "none given", "noise": ...}  # not those of the method

@@ -1,0 +1,334 @@
+"""Experiments whose arms come and go, and whose rewards are corrected."""
+
+import http.server
+import json
+import logging
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from outpost import Outpost
+
+import lingape.live.turns as turns
+from lingape import Client, Experiment, Factors, Problem
+from lingape.cli import main
+from lingape.errors import (
+    Conflict,
+    InvalidArgument,
+    InvalidArm,
+    InvalidProblem,
+    InvalidReward,
+    InvalidState,
+)
+from lingape.live import Corrected, Joined, Retired, Settled, Told, read_export, verify
+from lingape.live.notices import Notice
+
+FACTORS = Factors(
+    tone=["warm", "dry"],
+    length=["short", "long"],
+    exclude=[{"tone": "dry", "length": "long"}],
+)
+PROBLEM = Problem(FACTORS, noise=0.2, delta=0.01)
+BEST = {"tone": "dry", "length": "long"}
+MEANS = np.array([0.1, 0.3, 0.5, 0.7])  # of the three, and of the best
+
+
+def state(experiment):
+    with experiment.current() as replay:
+        return replay.explorer.state()
+
+
+def tell(experiment, pulls, rng):
+    for _ in range(pulls):
+        if experiment.certificate().settled:
+            return
+        ticket = experiment.ask()[0]
+        experiment.tell(ticket, MEANS[ticket.arm] + 0.2 * rng.normal())
+
+
+def changing(url, explorer="race"):
+    """Return an experiment in which everything has happened, as far as the answer."""
+    rng = np.random.default_rng(5)
+    experiment = Experiment.open(url, "ads", create=PROBLEM, explorer=explorer)
+    tell(experiment, 6, rng)
+    assert experiment.add_arms([BEST], key="once").arms == (3,)
+    assert experiment.add_arms([BEST], key="once").arms == (3,)
+    tell(experiment, 4, rng)
+    ticket = experiment.ask()[0]
+    experiment.retire(0, "out of stock")
+    experiment.retire(0, "again")
+    experiment.tell(ticket, MEANS[ticket.arm])
+    typo = experiment.ask()[0]
+    experiment.tell(typo, 100.0)
+    experiment.correct(typo, MEANS[typo.arm], "typing error")
+    experiment.correct(typo, MEANS[typo.arm], "typing error")
+    tell(experiment, 5_000, rng)
+    return experiment
+
+
+@pytest.mark.parametrize("explorer", ["race", "lingape"])
+def test_everything_that_can_change(each_url, explorer, tmp_path):
+    with changing(each_url, explorer) as experiment:
+        counts = Counter(type(event) for event in experiment.events())
+        assert [counts[kind] for kind in (Joined, Retired, Corrected)] == [1, 1, 1]
+        status = experiment.status()
+        assert status.answer_name == "tone=dry, length=long"
+        assert (status.retired, status.corrections) == (1, 1)
+        assert [one.name for one in status.standings if one.retired] == [PROBLEM.name(0)]
+        said = str(status)
+        assert "1 correction." in said and "(retired)" in said
+        assert "It speaks also of an arm that was added while it ran." in said
+        assert "does not speak of retired arms: tone=warm, length=short (out of stock)" in said
+        assert "Corrected rewards are what the trials really paid" in said
+        assert ("Which arms are retired" in said) == (explorer == "race")
+        assert verify(read_export_of(experiment, tmp_path)).certificate.settled
+        assert experiment.history(points=10)[-1].leader == 3
+        with Experiment.open(each_url, "ads") as other:
+            assert state(other) == state(experiment)
+            assert other.problem == experiment.problem
+
+
+def read_export_of(experiment, folder):
+    experiment.export(folder / "log.jsonl")
+    return read_export(folder / "log.jsonl")
+
+
+def test_snapshots_know_of_changes(url, monkeypatch):
+    monkeypatch.setattr(turns, "EVERY", 2)  # a snapshot almost always
+    with changing(url) as experiment, Experiment.open(url, "ads") as other:
+        assert other._loaded > 2  # it used one
+        assert state(other) == state(experiment)
+        assert str(other.certificate()) == str(experiment.certificate())
+        with other.current() as replay, experiment.current() as same:
+            assert replay.times == same.times and replay.corrections == same.corrections
+
+
+def test_processes_that_were_open_see_changes(url):
+    with (
+        Experiment.open(url, "ads", create=PROBLEM) as first,
+        Experiment.open(url, "ads") as second,
+    ):
+        ticket = first.ask()[0]
+        second.tell(ticket, 5.0)
+        assert first.status().pulls == 1
+        second.correct(ticket, None, "never took place")
+        assert first.status().pulls == 0 and first.status().voided == 1
+        second.add_arms([BEST])
+        assert first.status().arms == 4
+        assert state(first) == state(second)
+
+
+def test_a_correction_puts_everything_as_if_it_had_been_right(url):
+    rewards = np.random.default_rng(0).normal(size=60) * 0.05
+    with (
+        Experiment.open(url, "right", create=PROBLEM) as right,
+        Experiment.open(url, "wrong", create=PROBLEM) as wrong,
+    ):
+        for pull, reward in enumerate(rewards):
+            right.add(pull % 3, reward)
+            wrong.add(pull % 3, 3.0 if pull == 7 else reward)
+        (event,) = [e.seq for e in wrong.events() if getattr(e, "reward", None) == 3.0]
+        wrong.correct(event, 2.0, "still wrong")
+        wrong.correct(event, rewards[7], "typing error")
+        assert state(wrong) == state(right)
+        assert wrong.values().means == pytest.approx(right.values().means)
+        wrong.verify()
+        assert "2 corrections" in wrong.certificate().statement
+        successor = wrong.refit("again", per_arm=True)
+        assert successor.values().means == pytest.approx(right.values().means)
+
+
+def test_a_correction_reopens_the_question(url):
+    easy = Problem([[1, 0], [0, 1]], noise=0.1, names=["red", "blue"])
+    with Experiment.open(url, "ads", create=easy, explorer="lingape") as experiment:
+        while not experiment.certificate().settled:
+            ticket = experiment.ask()[0]
+            experiment.tell(ticket, [1.0, 0.8][ticket.arm])
+        last = [event for event in experiment.events() if isinstance(event, Told)][-1]
+        assert not experiment.correct(last.ticket, 1.8 if last.arm else 0.0, "wrong").settled
+        assert experiment.ask()
+        experiment.verify()
+        while not experiment.certificate().settled:
+            ticket = experiment.ask()[0]
+            experiment.tell(ticket, [1.0, 0.8][ticket.arm])
+        experiment.verify()
+        settled = [event for event in experiment.events() if isinstance(event, Settled)]
+        assert [event.corrections for event in settled] == [0, 1]
+
+
+def test_what_cannot_be_changed(url):
+    with Experiment.open(url, "ads", create=PROBLEM) as experiment:
+        with pytest.raises(InvalidArm, match="no reward yet"):
+            Experiment.open(url, "eye", create=Problem(np.eye(3), noise=1)).retire(0, "gone")
+        with pytest.raises(InvalidArgument, match="a reason"):
+            experiment.retire(0, "")
+        with pytest.raises(InvalidArgument, match="a reason"):
+            experiment.correct(2, 1.0, "")
+        with pytest.raises(InvalidProblem, match="'odd' is not a level of tone"):
+            experiment.add_arms([{"tone": "odd", "length": "long"}])
+        with pytest.raises(InvalidArgument, match="must be a list"):
+            experiment.add_arms({"tone": "dry", "length": "long"})
+        ticket = experiment.ask()[0]
+        with pytest.raises(InvalidArgument, match="recorded no reward"):
+            experiment.correct(2, 1.0, "wrong")
+        with pytest.raises(InvalidReward):
+            experiment.correct(ticket, float("nan"), "wrong")
+        experiment.add_arms([BEST], key="k")
+        with pytest.raises(Conflict, match="other arms"):
+            experiment.add_arms([BEST, BEST], key="k")
+        before = experiment.events()
+        with pytest.raises(InvalidProblem, match="Names must differ"):
+            experiment.add_arms([BEST])
+        assert experiment.events() == before
+        successor = experiment.refit("next", interactions="all")
+        with pytest.raises(InvalidArgument, match="begin another successor"):
+            successor.correct(2, 1.0, "wrong")
+    with changing(url.replace("run.db", "more.db")) as experiment:
+        with pytest.raises(Conflict, match="The question is answered"):
+            experiment.retire(1, "late")
+        with pytest.raises(Conflict, match="The question is answered"):
+            experiment.add_arms([BEST])
+
+
+def test_explorers_that_plan_ahead_refuse_changes(url):
+    with Experiment.open(url, "ads", create=PROBLEM, explorer="xy_static") as experiment:
+        tell(experiment, 5, np.random.default_rng(0))
+        before = experiment.events()
+        with pytest.raises(InvalidArgument, match="Race and LinGapE"):
+            experiment.add_arms([BEST])
+        assert experiment.events() == before
+        assert experiment.status().arms == 3
+
+
+def test_a_log_that_changes_arms_after_the_answer_is_damaged(url, tmp_path):
+    with changing(url) as experiment:
+        entries = list(read_export_of(experiment, tmp_path))
+    verify(entries)
+    text = entries[-1].text
+    assert '"event":"settled"' in text
+    forged = text.replace('"corrections":1', '"corrections":0')
+    with pytest.raises(InvalidState):
+        verify([*entries[:-1], entries[-1]._replace(text=forged)])
+
+
+def test_over_http(url):
+    with Outpost(url) as outpost, Client(outpost.url) as client:
+        experiment = client.create("ads", PROBLEM)
+        assert experiment.problem == PROBLEM
+        assert experiment.add_arms([BEST]).arms == (3,)
+        assert len(experiment.problem) == 4
+        ticket = experiment.ask()[0]
+        experiment.tell(ticket, 0.4)
+        assert experiment.correct(ticket, 0.3, "typing error").pulls == 1
+        assert experiment.values().means[ticket.arm] == 0.3
+        assert experiment.retire(1, "sold out").pulls == 1
+        for arm in (0, 2, 3) * 4:
+            experiment.add(arm, MEANS[arm])
+        assert [one.factor for one in experiment.effects().factors] == ["tone", "length"]
+        assert "looks best" in str(experiment.effects())
+        assert experiment.contrast({"tone": "dry"}, {"tone": "warm"}).value > 0
+        assert len(experiment.lifts(against=0)) == 3
+        successor = experiment.refit("ads-2", per_arm=True)
+        assert successor.status().pulls == 13
+        assert successor.problem.factors.per_arm
+        assert experiment.verify().certificate.remarks == experiment.certificate().remarks
+        (now,) = [next(experiment.watch())]
+        assert now.factors == ("tone", "length") and now.remaining is not None
+
+
+def invoke(*words, code=0, **more):
+    result = CliRunner().invoke(main, ["live", *map(str, words)], **more)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_from_the_shell(url, tmp_path):
+    table = tmp_path / "arms.csv"
+    table.write_text("tone,length\nwarm,short\nwarm,long\ndry,short\n")
+    said = invoke("new", url, "ads", table, "--noise-scale", 0.2)
+    assert "3 arms, 3 features: constant, tone=dry, length=long" in said
+    added = invoke("add-arms", url, "ads", "--levels", "tone=dry,length=long")
+    assert added == "3\ttone=dry, length=long\n"
+    ticket = invoke("ask", url, "ads").split("\t")[0]
+    invoke("tell", url, "ads", ticket, 5)
+    assert invoke("correct", url, "ads", ticket, "-0.5", "--reason", "typo") == "1 reward.\n"
+    assert invoke("correct", url, "ads", ticket, "none", "--reason", "no trial") == "0 rewards.\n"
+    data = json.loads(invoke("retire", url, "ads", 0, "--reason", "sold out", "--json"))
+    assert data == {"arm": 0, "reason": "sold out", "pulls": 0, "settled": False}
+    assert "number" in invoke("correct", url, "ads", ticket, "x", "--reason", "typo", code=2)
+    assert "--levels" in invoke("add-arms", url, "ads", code=2)
+    for arm in (1, 2, 3) * 12:
+        invoke("add", url, "ads", arm, MEANS[arm])
+    note = tmp_path / "note.txt"
+    command = f"printf '%s %s' $LINGAPE_EXPERIMENT $LINGAPE_ARM > {note}"
+    out = invoke("watch", url, "ads", "--on-settled", command)
+    assert "Settled. No arm is better than tone=dry, length=long" in out
+    assert note.read_text() == "ads 3"
+    assert "2 corrections" in invoke("certificate", url, "ads")
+
+
+class Mailbox(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.mail.append(json.loads(body))
+        self.send_response(self.server.answers.pop(0) if self.server.answers else 204)
+        self.end_headers()
+
+    def log_message(self, *what):
+        pass
+
+
+@pytest.fixture
+def mailbox():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Mailbox) as server:
+        server.mail, server.answers = [], []
+        server.url = f"http://127.0.0.1:{server.server_address[1]}/"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_webhooks_are_tried_again(mailbox, url, monkeypatch):
+    monkeypatch.setattr("lingape.live.notices.PAUSES", (0.0, 0.0))
+    with changing(url) as experiment:
+        certificate = experiment.certificate()
+    mailbox.answers = [500]
+    assert Notice(webhook=mailbox.url).send(certificate) == []
+    first, second = mailbox.mail
+    assert first == second
+    assert first["text"].startswith("ads: Settled. No arm is better than tone=dry, length=long")
+    assert first["certificate"]["arm"] == 3
+    mailbox.answers = [500, 500, 404]
+    (trouble,) = Notice(webhook=mailbox.url).send(certificate)
+    assert "404" in trouble
+    (trouble,) = Notice(command="exit 7").send(certificate)
+    assert "status 7" in trouble
+    with pytest.raises(InvalidArgument, match="http"):
+        Notice(webhook="example.org")
+
+
+def test_a_server_announces_an_answer_once(mailbox, url):
+    easy = Problem([[1, 0], [0, 1]], noise=0.1, names=["red", "blue"])
+    with Outpost(url, "--webhook", mailbox.url) as outpost, Client(outpost.url) as client:
+        experiment = client.create("ads", easy)
+        for arm in (0, 1) * 20:
+            experiment.add(arm, [1.0, 0.0][arm])
+        done = threading.Event()
+        while not mailbox.mail:  # it is sent by a thread of the server
+            done.wait(0.01)
+        assert experiment.status().settled
+        experiment.add(0, 1.0)
+    assert [one["certificate"]["name"] for one in mailbox.mail] == ["red"]
+
+
+def test_what_is_recorded_is_logged(url, caplog):
+    with caplog.at_level(logging.INFO, logger="lingape"):
+        changing(url).close()
+    said = [record.getMessage() for record in caplog.records]
+    kinds = [one.rpartition(" ")[2] for one in said if one.startswith("ads: event")]
+    assert kinds == ["joined", "retired", "corrected", "settled"]
+    assert {record.name for record in caplog.records} == {"lingape.live.turns"}
