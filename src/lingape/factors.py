@@ -365,6 +365,14 @@ class Factors:
         found._set(self.factors, self.rows, self._names, interactions, per_arm)
         return found
 
+    def of_arms(self, arms: Sequence[int]) -> "Factors":
+        """Return only some of the arms, by number, in that order."""
+        found = Factors.__new__(Factors)
+        names = None if self._names is None else tuple(self._names[arm] for arm in arms)
+        rows = self.rows[list(arms)]
+        found._set(self.factors, rows, names, self.interactions, self.per_arm)
+        return found
+
     def extended(self, combinations: Any, names: Sequence[str] = ()) -> "Factors":
         """Return these arms and more, whose effects follow from those of these.
 

@@ -405,6 +405,29 @@ class Problem:
             )
         return found
 
+    def of_arms(self, arms: Sequence[int]) -> "Problem":
+        """Return the problem with only some arms, numbered anew in that order.
+
+        >>> Problem([[1, 0], [0, 1], [1, 1]], noise=1, names=list("abc")).of_arms([2, 0]).names
+        ('c', 'a')
+        """
+        place = {self.check_arm(arm): new for new, arm in enumerate(arms)}
+        kept = list(place)
+
+        def chosen(some: tuple[int, ...] | None) -> list[int] | None:
+            return None if some is None else [place[arm] for arm in some if arm in place]
+
+        return self.replace(
+            arms=self.arms[kept],
+            names=None if self.names is None else [self.names[arm] for arm in kept],
+            factors=None if self.factors is None else self.factors.of_arms(kept),
+            pullable=chosen(self.pullable),
+            answers=chosen(self.answers),
+            retired=chosen(self.retired),
+            control=place.get(-1 if self.control is None else self.control),
+            began=None,
+        )
+
 
 def first_alike(rows: FloatArray) -> IntArray:
     """Return for each row the first row that is exactly the same."""

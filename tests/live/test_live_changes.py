@@ -32,6 +32,7 @@ FACTORS = Factors(
 )
 PROBLEM = Problem(FACTORS, noise=0.2, delta=0.01)
 BEST = {"tone": "dry", "length": "long"}
+PROBLEM_NAME = "tone=dry, length=long"
 MEANS = np.array([0.1, 0.3, 0.5, 0.7])  # of the three, and of the best
 
 
@@ -231,7 +232,9 @@ def test_over_http(url):
         assert experiment.contrast({"tone": "dry"}, {"tone": "warm"}).value > 0
         assert len(experiment.lifts(against=0)) == 3
         successor = experiment.refit("ads-2", per_arm=True)
-        assert successor.status().pulls == 13
+        assert successor.status().pulls == 12 + (ticket.arm != 1)
+        assert successor.problem.names == tuple(PROBLEM.names[k] for k in (0, 2)) + (PROBLEM_NAME,)
+        assert experiment.refit("ads-2", per_arm=True).status().pulls == successor.status().pulls
         assert successor.problem.factors.per_arm
         assert experiment.verify().certificate.remarks == experiment.certificate().remarks
         (now,) = [next(experiment.watch())]

@@ -390,6 +390,7 @@ class Experiment(SharedLog, Workplace):
         on those that came later, so the successor's guarantee is that of an experiment which had
         its model from the start, provided that model is right. It does not say how often a model
         chosen after looking is right: one feature per arm always is.
+        Retired arms and their rewards stay behind, so that arms may have other numbers.
         name: of the successor, in the same database.
         interactions, per_arm: as for Factors.
         delta: its error rate; as before unless given.
@@ -398,39 +399,51 @@ class Experiment(SharedLog, Workplace):
         with self.current() as replay:
             problem, created, head = replay.problem, replay.created, replay.head
             corrections = replay.corrections
+        kept = [arm for arm in range(len(problem)) if arm not in problem.retired]
+        place = {arm: new for new, arm in enumerate(kept)}
         rewards: list[tuple[int, float]] = []
-        for event in self.events():
+        for event in self.events(limit=head.seq):
             if isinstance(event, Told | Added):
                 _, reward = corrections.get(event.seq, (0, event.reward))
                 rewards += [] if reward is None else [(event.arm, reward)]
             elif isinstance(event, Carried):
                 rewards += event.rewards
-        model = remodelled(problem, interactions=interactions, per_arm=per_arm)
+        model = remodelled(problem.of_arms(kept), interactions=interactions, per_arm=per_arm)
         successor = model.replace(delta=problem.delta if delta is None else delta)
         now = rounded_time(self._clock())
         beginning = _beginning(
             checked_name(name), successor, explorer or created.explorer, created.seed, now
         )
+        carried = Carried(
+            seq=2,
+            time=now,
+            experiment=self.name,
+            upto=head.seq,
+            digest=head.digest,
+            rewards=tuple((place[arm], reward) for arm, reward in rewards if arm in place),
+        )
         with self._store.transaction(name) as log:
-            if log.head().seq:
-                raise Conflict(
-                    f"There is an experiment {name!r} in {self._store.url} already. Give the "
-                    "successor another name."
-                )
-            log.append([Note(as_text(replace(beginning, problem=successor.to_dict())))])
-            (entry,) = log.read(limit=1)
-            turn = Turn(log, Replay.begin(entry), now)
-            turn.record(
-                Carried(
-                    **turn.next,
-                    experiment=self.name,
-                    upto=head.seq,
-                    digest=head.digest,
-                    rewards=tuple(rewards),
-                )
-            )
+            if log.head().seq == 0:
+                log.append([Note(as_text(replace(beginning, problem=successor.to_dict())))])
+                (entry,) = log.read(limit=1)
+                Turn(log, Replay.begin(entry), now).record(carried)
         self._store.sync()
-        return type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
+        found = type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
+        try:
+            found._open(beginning, successor)  # it may have been there already
+            (same,) = found.events(after=1, limit=1)
+            if not isinstance(same, Carried) or (same.experiment, same.upto) != (
+                self.name,
+                head.seq,
+            ):
+                raise Conflict(
+                    f"There is an experiment {name!r} in {self._store.url} already, with other "
+                    "rewards. Give the successor another name."
+                )
+        except BaseException:
+            found.close()
+            raise
+        return found
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, oldest first."""
