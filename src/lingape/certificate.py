@@ -75,11 +75,13 @@ class Certificate:
                 f"GUARANTEE: {self.caveat}"
             )
         if not math.isfinite(self.gap_bound) and not self.ruled_out:
-            return "\n".join([self._claim(), *self.remarks])
-        lines = [self._claim(), *self.remarks, f"By the bound {self.bound}, provided that:"]
+            return "\n".join([self.claim, *self.remarks])
+        lines = [self.claim, *self.remarks, f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
 
-    def _claim(self) -> str:
+    @property
+    def claim(self) -> str:
+        """What is proven, in a sentence."""
         confidence, pulls = f"with probability at least {share(self.delta)}", counted(self.pulls)
         if not math.isfinite(self.gap_bound):
             if self.ruled_out:

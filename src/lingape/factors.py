@@ -271,6 +271,8 @@ class Factors:
         return f"Factors({self})"
 
     def __str__(self) -> str:
+        if self.per_arm:
+            return f"{len(self)} arms, one feature each"
         columns = [printable(column) for column in self.columns[:MOST_COLUMNS]]
         more = len(self.columns) - len(columns)
         shown = ", ".join(columns) + (f" and {more} more" if more > 0 else "")
@@ -286,10 +288,18 @@ class Factors:
     @property
     def combinations(self) -> list[Combination]:
         """The levels of each arm."""
-        return [
-            {factor.name: factor.levels[i] for factor, i in zip(self.factors, row, strict=True)}
-            for row in self.rows.tolist()
-        ]
+        return [self.levels(arm) for arm in range(len(self))]
+
+    def levels(self, arm: int) -> Combination:
+        """Return the levels of an arm, given by its number.
+
+        >>> Factors(tone=["warm", "dry"], examples=[0, 1, 3]).levels(4)
+        {'tone': 'dry', 'examples': 1}
+        """
+        row = self.rows[arm].tolist()
+        return {
+            factor.name: factor.levels[i] for factor, i in zip(self.factors, row, strict=True)
+        }
 
     @cached_property
     def columns(self) -> list[str]:

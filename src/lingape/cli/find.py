@@ -93,7 +93,8 @@ def find(
 
     In CMD, {arm} stands for the arm's number (from 0), {name} for its name, {features} for its
     features separated by spaces; each comes as one word, quoted. CMD also finds them in its
-    environment as LINGAPE_ARM, LINGAPE_NAME and LINGAPE_FEATURES, and the number of the pull as
+    environment as LINGAPE_ARM, LINGAPE_NAME, LINGAPE_FEATURES and, where arms are made of
+    factors, LINGAPE_LEVELS, a JSON object, and the number of the pull as
     LINGAPE_PULL, so it need not have any of the three. It has failed if it exits with another
     status than 0, prints no finite number last, or takes too long. Whether it fails must not
     depend on the reward: where an arm can go wrong, print its worst value.

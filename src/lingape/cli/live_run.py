@@ -73,7 +73,8 @@ def run(
     It can run on many machines at once against one server or PostgreSQL database, and several
     times on one machine. CMD is as for lingape find: {arm}, {name} and {features} stand for the
     arm's number, name and features; the environment has them too, as LINGAPE_ARM, LINGAPE_NAME
-    and LINGAPE_FEATURES, and as LINGAPE_PULL a number that no other pull has. A name is a word to
+    and LINGAPE_FEATURES, as LINGAPE_LEVELS the levels of factors in JSON, and as LINGAPE_PULL a
+    number that no other pull has. A name is a word to
     the shell that runs CMD, and to no other: ssh host ./measure {name}, eval and sh -c have a
     second shell read it as code. There use {arm}, or let a script look at LINGAPE_NAME.
 

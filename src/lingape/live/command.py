@@ -1,5 +1,6 @@
 """A shell command that pulls an arm and prints the reward."""
 
+import json
 import os
 import re
 import signal
@@ -62,8 +63,8 @@ class Command:
 
     template: a shell command. {arm}, {name} and {features} stand for the arm's number, its name
         and its features; other braces are left alone. The environment has LINGAPE_ARM,
-        LINGAPE_NAME, LINGAPE_FEATURES and LINGAPE_PULL, the number of the pull, so that a command
-        does not need placeholders.
+        LINGAPE_NAME, LINGAPE_FEATURES, LINGAPE_LEVELS (of factors, as JSON) and LINGAPE_PULL, the
+        number of the pull, so that a command does not need placeholders.
     timeout: seconds after which a run is killed and counts as failed.
 
     >>> Command("measure {name} | awk '{print $1}'").shell_text(3)
@@ -118,6 +119,7 @@ class Command:
             "LINGAPE_ARM": str(ticket.arm),
             "LINGAPE_NAME": ticket.name,
             "LINGAPE_FEATURES": " ".join(map(repr, ticket.features)),
+            "LINGAPE_LEVELS": json.dumps(ticket.levels),
             "LINGAPE_PULL": str(number),
         }
         try:

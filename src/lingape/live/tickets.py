@@ -24,6 +24,7 @@ class Ticket(Data):
     id: the number of the event that asked for it, its place there, and random letters. Numbers
         alone would be given out again when a database is restored from a copy, and then a reward
         told late would count for another arm.
+    levels: of each factor, if arms are made of factors.
     deadline: in seconds since 1970; after it, others may be asked instead.
     """
 
@@ -31,6 +32,7 @@ class Ticket(Data):
     arm: int
     name: str
     features: tuple[float, ...]
+    levels: dict[str, Any]
     deadline: float | None
 
 
@@ -42,6 +44,7 @@ def tickets_of(asked: Asked, problem: Problem) -> list[Ticket]:
             arm=arm,
             name=problem.name(arm),
             features=tuple(problem.arms[arm].tolist()),
+            levels={} if problem.factors is None else problem.factors.levels(arm),
             deadline=asked.deadline,
         )
         for ticket, arm in asked.tickets

@@ -38,7 +38,8 @@ class BudgetCertificate(Certificate):
 
     budget: int = 0
 
-    def _claim(self) -> str:
+    @property
+    def claim(self) -> str:
         spent = (
             f"The budget of {self.budget} pulls is spent"
             if self.pulls >= self.budget
