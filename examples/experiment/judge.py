@@ -1,18 +1,17 @@
 """Simulate an experiment: was this prompt's answer right? Prints 1 or 0.
 
-    lingape find prompts.csv --reward-cmd 'python judge.py {features}' --binary
+    lingape find prompts.toml --reward-cmd 'python judge.py' --binary
 
-The probability of 1 is linear in the features. The number of the pull is the seed, so that a
-search can be repeated.
+The effects of the three factors add up. The number of the pull is the seed, so that a search can
+be repeated.
 """
 
+import json
 import os
 import random
-import sys
 
-chance = sum(
-    weight * float(feature)
-    for weight, feature in zip((0.3, 0.1, 0.35, -0.15), sys.argv[1].split(), strict=True)
-)
+levels = json.loads(os.environ["LINGAPE_LEVELS"])
+chance = 0.3 + {0: 0.0, 1: 0.05, 3: 0.15}[levels["examples"]]
+chance += 0.35 * (levels["steps"] == "yes") - 0.15 * (levels["tone"] == "polite")
 random.seed(int(os.environ["LINGAPE_PULL"]))
 print(int(random.random() < chance))

@@ -25,7 +25,7 @@ class Target(click.Path):
 
 ARM_IS_IN_ENVIRONMENT = (
     "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
-    "LINGAPE_NAME or LINGAPE_FEATURES."
+    "LINGAPE_NAME, LINGAPE_FEATURES or LINGAPE_LEVELS."
 )
 PROVEN = ("epsilon", "delta", "norm_bound", "minimize")  # and not about rewards
 TABLE = ("naming", "factors", "numbers", "ignore", "interactions", "exclude", "per_arm", "header")
