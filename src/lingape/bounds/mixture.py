@@ -39,6 +39,10 @@ FEW = 100
 NEAR = 0.8
 # Half steps towards the best weights on the scales; the rest gains less than 0.1 %.
 ROUNDS = 40
+# Where σ is not known: an assumed σ² is weighed against variances σ²/(1 + x), with these weights.
+# The larger x serve the first few dozen pulls.
+EXCESSES = np.array([0.0, 1 / 16, 1 / 4, 1.0, 4.0, 16.0])
+EXCESS_WEIGHTS = 0.5 ** np.arange(1, len(EXCESSES) + 1)
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,32 @@ class Mixture:
             weights /= weights.sum(axis=1, keepdims=True)
             p = 0.5 * p + 0.5 * weights
         return np.asarray(np.sqrt(best))
+
+    def student_widths(
+        self, delta: float, estimate: LeastSquares, directions: FloatArray, residual: float
+    ) -> FloatArray:
+        """Return widths for Gaussian noise whose standard deviation is not known.
+
+        directions: (n, d), in the coordinates of `estimate`; any number, as for `unit_widths`.
+        residual: Q, the sum of squares that the least-squares fit leaves; it takes the place of σ.
+
+        docs/bounds.md has the proof. With probability at least 1 - δ, for all times, directions
+        and j, and any weights on the excesses x_i that make the average of log(1 + x_i) + 2
+        log(w_i)/t equal to 2ℓ_j/t, and with X for the average of x_i, in the eigenvectors of V,
+
+            (yᵀ(θ̂ - θ))² ≤ X Q Σ_k y_k² (v_k + λ_j) / (v_k (v_k - Xλ_j)),   if all v_k > Xλ_j.
+        """
+        features, t = estimate.features, int(estimate.counts.sum())
+        v, basis = np.linalg.eigh((features.T * estimate.counts) @ features)
+        nats = math.log(self.scales / delta) + 0.5 * np.log1p(v[:, None] / self.grid).sum(axis=0)
+        gains = np.log1p(EXCESSES) + 2.0 / t * np.log(EXCESS_WEIGHTS)
+        rising = gains > np.append(-np.inf, np.maximum.accumulate(gains)[:-1])
+        averages = np.interp(2.0 * nats / t, gains[rising], EXCESSES[rising], right=np.inf)
+        proving = averages * self.grid < v[0]
+        x, scale = averages[proving], self.grid[proving]
+        lengths = (v[:, None] + scale) / (v[:, None] * (v[:, None] - x * scale))  # (d, scales)
+        squares = ((directions @ basis) ** 2 @ lengths) * x * residual
+        return np.asarray(np.sqrt(squares.min(axis=1, initial=np.inf)))
 
     def kernel(self, stage: Stage) -> "MixtureKernel":
         count, rows = len(stage.problem), stage.book.cross.shape
