@@ -367,7 +367,7 @@ def test_weights_that_are_compared_are_effects():
     ["interactions, known σ, LinGapE", "ties, unknown σ, Race", "main effects, 0/1, Race"],
 )
 def test_all_intervals_hold_at_all_times(name):
-    found = misses(name, 10, pulls=40, jobs=1)
+    found = misses(name, 10, pulls=40, every=1, jobs=1)
     assert found.any(axis=1).sum() <= errors_allowed(10, DELTA)
 
 
