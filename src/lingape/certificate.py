@@ -5,6 +5,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .html import as_html
 from .printable import printable, stated
 from .problem import Problem
 
@@ -74,6 +75,9 @@ class Certificate:
             return self._claim()
         lines = [self._claim(), f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
+
+    def _repr_html_(self) -> str:
+        return as_html("Certificate", str(self))
 
     def _claim(self) -> str:
         confidence, pulls = f"with probability at least {share(self.delta)}", counted(self.pulls)

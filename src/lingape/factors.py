@@ -19,6 +19,7 @@ from .checks import LARGEST, glimpse
 from .columns import Roles, Said, roles_of
 from .columns import level as as_level
 from .errors import InvalidArgument, InvalidProblem
+from .html import as_html
 from .printable import encodable, printable
 
 Level: TypeAlias = str | int | float | bool
@@ -273,6 +274,15 @@ class Factors:
         more = len(self.columns) - len(columns)
         shown = ", ".join(columns) + (f" and {more} more" if more > 0 else "")
         return f"{len(self)} arms, {len(self.columns)} features: {shown}"
+
+    def _repr_html_(self) -> str:
+        rows = [["factor", "levels", "effect"]]
+        for factor in self.factors:
+            levels = ", ".join(map(str, factor.levels))
+            kind = "in proportion to its value" if factor.number else "one for each level"
+            rows.append([factor.name, levels, "one for each arm" if self.per_arm else kind])
+        rows += [[" : ".join(pair), "", "interaction"] for pair in self.interactions]
+        return as_html("Factors", str(self), rows)
 
     @property
     def names(self) -> list[str]:

@@ -17,6 +17,7 @@ from .arrays import BoolArray, FloatArray, IntArray
 from .checks import LARGEST, SMALLEST, as_float, checked_whole, glimpse
 from .errors import InvalidArgument, InvalidArm, InvalidBound, InvalidProblem
 from .factors import Factors
+from .html import MOST, as_html
 from .noise import Noise, checked_noise, finite_reward
 from .printable import encodable
 from .ties import first_max
@@ -124,6 +125,13 @@ class Problem:
             f"Problem({k} arms in {d} dimensions, noise={self.noise!r}{extra}, "
             f"epsilon={self.epsilon:g}, delta={self.delta:g})"
         )
+
+    def _repr_html_(self) -> str:
+        text = repr(self) if self.factors is None else f"{self!r}\n{self.factors}"
+        rows = [["arm", "features"]]
+        for arm, row in enumerate(self.arms[:MOST]):
+            rows.append([self.name(arm), glimpse([float(f"{value:.4g}") for value in row])])
+        return as_html("Problem", text, rows, more=len(self) - MOST)
 
     def _settings(self) -> tuple[Any, ...]:
         """Return everything but the arms."""

@@ -17,6 +17,7 @@ from .checks import checked_whole
 from .environments import Environment
 from .errors import InvalidArgument, InvalidEnvironment, InvalidReward, MissingExtra
 from .explorers import Explorer
+from .html import as_html
 from .kernels.parts import has_kernel
 from .lanes import CompiledLane, compiled_lane
 from .noise import Bounded
@@ -69,6 +70,10 @@ class Result:
             "More pulls may settle it, but arms that tie are never told apart: "
             "epsilon > 0 accepts any arm that close to the best."
         )
+
+    def _repr_html_(self) -> str:
+        ended = [self.certificate.name, f"{self.pulls:,}", self.ending.value, self.correct]
+        return as_html("Run", str(self), [["answer", "pulls", "ending", "correct"], ended])
 
 
 def play(

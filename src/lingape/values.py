@@ -15,10 +15,11 @@ import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .bounds import Mixture
-from .certificate import share, upward
+from .certificate import counted, share, upward
 from .data import Data
 from .errors import InvalidArgument
 from .factors import Factor, Factors, Level
+from .html import MOST, as_html
 from .least_squares import LeastSquares
 from .noise import Bounded
 from .printable import columns_of, markdown_table, printable
@@ -141,6 +142,17 @@ class Values:
         estimate = _blank(self.problem).copy()
         estimate.load(self.counts, self.counts * self.means)
         return estimate
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        rows = [["arm", "pulls", "average", f"{share(problem.delta)} interval"]]
+        order = np.argsort(-problem.gain(1.0) * self._estimate.means, kind="stable")[:MOST]
+        for arm, interval in zip(order.tolist(), self.arms(order), strict=True):
+            value, low, high = _plain(interval)
+            average = "–" if value is None else f"{value:.4g}"
+            rows.append([problem.name(arm), f"{self.counts[arm]:,}", average, ends_of(low, high)])
+        text, more = "All intervals hold together, at all times.", len(problem) - MOST
+        return as_html("Values", text, rows, more=more)
 
     @property
     def ready(self) -> bool:
@@ -327,6 +339,13 @@ class Effects(Data):
     factors: tuple[FactorEffects, ...]
 
     def __str__(self) -> str:
+        return markdown_table(self._rows(), "llrl")
+
+    def _repr_html_(self) -> str:
+        text = f"After {counted(self.pulls)}; all intervals hold together, at all times."
+        return as_html("Effects", text, self._rows())
+
+    def _rows(self) -> list[list[str]]:
         rows = [["factor", "level", "effect", f"{share(self.delta)} interval", ""]]
         for factor in self.factors:
             rows.append([printable(factor.factor), *_reference_row(factor)])
@@ -334,7 +353,7 @@ class Effects(Data):
                 mark = _mark(factor, level.level)
                 value = "–" if level.value is None else f"{level.value:+.4g}"
                 rows.append(["", printable(level.level), value, level.interval, mark])
-        return markdown_table(rows, "llrl")
+        return rows
 
 
 def _reference_row(factor: FactorEffects) -> list[str]:

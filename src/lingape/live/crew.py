@@ -13,6 +13,7 @@ from ..factors import Level
 from ..noise import finite_reward
 from ..values import Effects, Interval, Lift, Values
 from .replay import LogCertificate, Progress
+from .standing import Status
 from .texts import shortened
 from .tickets import Ticket, TimeToLive, checked_ttl
 from .verification import write_export
@@ -48,6 +49,8 @@ class Workplace(Protocol):
 
     def certificate(self) -> LogCertificate: ...
 
+    def status(self) -> Status: ...
+
     def values(self) -> Values: ...
 
     def export_lines(self) -> Iterator[str]: ...
@@ -59,6 +62,9 @@ class Workplace(Protocol):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
 
     def export(self, path: str | Path) -> int:
         """Write the log to a new file as JSON lines, each event with its hash; return how many."""

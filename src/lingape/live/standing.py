@@ -13,6 +13,7 @@ import numpy as np
 from ..certificate import share, upward
 from ..data import Data
 from ..explorers import Contest
+from ..html import as_html
 from ..printable import columns_of, printable
 from ..scaffold import ContestExplorer
 from ..values import as_interval, ends_of, verdict
@@ -139,17 +140,31 @@ class Status(Summary):
     standings: tuple[Standing, ...]
 
     def __str__(self) -> str:
+        first, *rest = self._sentences()
+        return "\n".join([first, str(self.certificate), self.table(), *rest])
+
+    def _repr_html_(self) -> str:
+        first, *rest = self._sentences()
+        text = "\n".join([first, str(self.certificate), *rest])
+        return as_html(self.name, text, self._rows(), more=self.arms - SHOWN)
+
+    def _sentences(self) -> list[str]:
         rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
-        lines = [
+        return [
             f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
             f"{self.overdue} overdue, {self.voided} voided.",
-            str(self.certificate),
-            self.table(),
+            *(f"Warning: {warning}" for warning in self.warnings),
         ]
-        return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
 
     def table(self) -> str:
         """Return how the foremost arms stand, in columns, each with its value."""
+        rows = self._rows()
+        lines = [columns_of(rows)]
+        if (rest := self.arms - len(rows) + 1) > 0:
+            lines.append(f"  and {rest:,} more")
+        return "\n".join(lines)
+
+    def _rows(self) -> list[list[str]]:
         shown, raced = self.standings[:SHOWN], self.ruled_out is not None
         lifted = any(one.lift is not None for one in shown)
         rows = [
@@ -174,10 +189,7 @@ class Status(Summary):
                     *([self._evidence(one)] if raced else []),
                 ]
             )
-        lines = [columns_of(rows)]
-        if (rest := self.arms - len(shown)) > 0:
-            lines.append(f"  and {rest:,} more")
-        return "\n".join(lines)
+        return rows
 
     def _evidence(self, one: Standing) -> str:
         """Return the evidence that an arm is not best, in a word."""

@@ -26,6 +26,7 @@ from ..errors import (
     InvalidBound,
     LingapeError,
 )
+from ..html import MOST, as_html
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule
@@ -87,6 +88,17 @@ class Conversation(Savable):
         if self._verdict is None:
             return f"<{type(self).__name__} of {self.problem!r} after {pulls}>"
         return f"<{type(self).__name__} of {self.problem!r}, settled on {self._verdict.name!r}>"
+
+    def _repr_html_(self) -> str:
+        counts, p_values = self.counts, self.p_values
+        rows: list[list[object]] = [["arm", "pulls"]]
+        if p_values is not None:
+            rows[0].append("p-value of being best")
+        for arm in np.argsort(-counts, kind="stable")[:MOST].tolist():
+            evidence = [] if p_values is None else [f"{p_values[arm]:.4g}"]
+            rows.append([self.problem.name(arm), f"{counts[arm]:,}", *evidence])
+        text, more = f"{self.problem!r}\n{self.certificate()}", len(counts) - MOST
+        return as_html(type(self).__name__, text, rows, more=more)
 
     @abstractmethod
     def _pick(self, estimate: LeastSquares) -> int:

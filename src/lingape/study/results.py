@@ -12,6 +12,7 @@ import numpy as np
 from ..complexity import characteristic_time
 from ..environments import Instance
 from ..errors import DesignFailed, InvalidArgument, InvalidState, imported, in_words
+from ..html import as_html
 from ..printable import markdown_table, printable
 from ..rates import clopper_pearson
 from ..runs import Ending
@@ -247,18 +248,24 @@ class Results:
 
     def table(self) -> str:
         """Return the summary as a Markdown table."""
+        rows, note = self._table()
+        table = markdown_table(rows, "llrrrrl")
+        return f"{table}\n\n{note}" if note else table
+
+    def _repr_html_(self) -> str:
+        rows, note = self._table()
+        return as_html("Study", note, rows)
+
+    def _table(self) -> tuple[list[list[str]], str]:
+        """Return the summary in rows, the heading first, and a note on it."""
         cells = self.summary()
-        heading = ["explorer", "instance", "runs", *SUMMARY_HEADS, "errors (95 %)"]
-        rows = [
-            [printable(cell.explorer), printable(cell.instance), str(cell.runs), *cell.as_cells()]
-            for cell in cells
-        ]
-        table = markdown_table([heading, *rows], "llrrrrl")
+        rows = [["explorer", "instance", "runs", *SUMMARY_HEADS, "errors (95 %)"]]
+        for cell in cells:
+            names = [printable(cell.explorer), printable(cell.instance)]
+            rows.append([*names, str(cell.runs), *cell.as_cells()])
         cut = sum(cell.unfinished for cell in cells)
-        if not cut:
-            return table
         runs = "1 run was" if cut == 1 else f"{cut} runs were"
-        return f"{table}\n\n{runs} stopped at {self.study.max_pulls:,} pulls (≥)."
+        return rows, f"{runs} stopped at {self.study.max_pulls:,} pulls (≥)." if cut else ""
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the rows as a pandas table."""
