@@ -26,6 +26,9 @@ class Certificate:
     name: of the arm, or names of the arms.
     gap_bound: infinite while nothing is proven, null in JSON.
     settled: whether gap_bound ≤ epsilon: the question is answered.
+    pulls: after how many rewards.
+    bound: what proves it, as text.
+    assumptions: what has to be true for it to hold, as sentences.
     proven: whether there is a proof behind it; if not, caveat says why.
     caveat: why nothing is guaranteed, where that is so.
     noun: what is compared: "answer" where some arms cannot be the answer.

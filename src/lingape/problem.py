@@ -150,6 +150,7 @@ class Problem:
 
         Items are the arms that come after those that can be pulled: item m has number K + m.
         names: of the items.
+        settings: all else, as for Problem.
 
         >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=1)
         >>> problem.name(2), problem.answers
@@ -327,6 +328,8 @@ class Problem:
 
     def replace(self, **changes: Any) -> "Problem":
         """Return this problem with some arguments changed.
+
+        changes: by name, as for Problem.
 
         >>> Problem([[1, 0], [0, 1]], noise=1).replace(delta=0.01).delta
         0.01

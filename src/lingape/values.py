@@ -32,7 +32,8 @@ ROUNDING = 1e-14  # of sums of squares
 class Interval(NamedTuple):
     """An estimate, and between which values the truth lies.
 
-    low, high: infinite while nothing is known.
+    value: the estimate; NaN while there are too few rewards for one.
+    low, high: the truth lies between these; infinite while nothing is known.
     """
 
     value: float

@@ -29,7 +29,7 @@ from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, multiply, write
 from ..kernels.parts import compiled, inlined, on_fetch, on_pull, on_rebuild, radius, write_ends
 from ..least_squares import CANCELLED, LeastSquares
 from ..problem import Problem
-from .base import no_ridge
+from .base import Bound, no_ridge
 
 # Validity does not depend on the design being optimal, and width hardly does.
 DESIGN_TOLERANCE = 0.05
@@ -46,7 +46,7 @@ EXCESS_WEIGHTS = 0.5 ** np.arange(1, len(EXCESSES) + 1)
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Bound):
     """Widths from the best of several prior scales 1, base, base², …, equally weighted.
 
     scales: how many.
@@ -89,7 +89,7 @@ class Mixture:
         return LeastSquares(features, sensitivities=True, twins=problem.twins)
 
     def nats(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
-        """Return ℓ_j for each scale, never too small."""
+        """Return ℓ_j of a `problem` and an `estimate` for each scale, never too small."""
         return math.log(self.scales / problem.delta) + 0.5 * estimate.log_det_ratios(self.grid)
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
@@ -111,6 +111,7 @@ class Mixture:
 
     @property
     def near(self) -> float:
+        """How short refined widths are at best, as a share of `widths`; 0 if not refined."""
         return NEAR if self.refined else 0.0
 
     def settling_widths(
@@ -121,6 +122,11 @@ class Mixture:
         rivals: IntArray,
         means: FloatArray,
     ) -> FloatArray | None:
+        """Return refined widths of the leader's gaps to `rivals` if these settle every contest.
+
+        problem, estimate, leader: as for `widths`.
+        means: by which all arms are judged.
+        """
         if not self.refined:
             return None
         gaps = means[rivals] - means[leader]
@@ -137,6 +143,7 @@ class Mixture:
     ) -> FloatArray:
         """Return widths for R = 1 from weights p on the scales, fitted to each direction.
 
+        delta: δ.
         directions: (n, d), in the coordinates of `estimate`. The bound holds for all there are at
         once, so any number may be looked at.
 
@@ -174,6 +181,7 @@ class Mixture:
     ) -> FloatArray:
         """Return widths for Gaussian noise whose standard deviation is not known.
 
+        delta: δ.
         directions: (n, d), in the coordinates of `estimate`; any number, as for `unit_widths`.
         residual: Q, the sum of squares that the least-squares fit leaves; it takes the place of σ.
 
@@ -196,6 +204,7 @@ class Mixture:
         return np.asarray(np.sqrt(squares.min(axis=1, initial=np.inf)))
 
     def kernel(self, stage: Stage) -> "MixtureKernel":
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         count, rows = len(stage.problem), stage.book.cross.shape
         return MixtureKernel(
             log_count=math.log(self.scales / stage.problem.delta),

@@ -112,7 +112,11 @@ def _form(hint: Any) -> Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened, as a line of the log."""
+    """Something that happened, as a line of the log.
+
+    seq: its number in the log, from 1.
+    time: when, in seconds since 1970.
+    """
 
     kind: ClassVar[str]
     words: ClassVar[str]  # for people: {name} stands for the field of that name
@@ -132,22 +136,32 @@ class Event:
     def apply(self, replay: "Replay", digest: str) -> None:
         """Change the state accordingly, or raise if it cannot follow on the events before.
 
+        replay: the state.
         digest: the hash of the log up to this event.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Created(Event):
-    """The first event: the question, and who explores."""
+    """The first event: the question, and who explores.
+
+    seq, time: as for every Event.
+    name: of the experiment.
+    problem: the question, as Problem.to_dict returns it.
+    explorer: who explores, as text (lingape.specs).
+    seed: for explorers that draw at random.
+    version: of lingape.
+    format: of the log.
+    """
 
     kind = "created"
     words = "Began with {problem}, explored by {explorer}."
     seq: int = 1
     name: str
-    problem: dict[str, Any]  # Problem.to_dict()
-    explorer: str  # as text, see lingape.specs
+    problem: dict[str, Any]
+    explorer: str
     seed: int
-    version: str  # of lingape
+    version: str
     format: int = FORMAT
 
     def apply(self, replay: "Replay", digest: str) -> None:
@@ -156,12 +170,19 @@ class Created(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Event):
-    """Arms were handed out, one ticket each."""
+    """Arms were handed out, one ticket each.
+
+    seq, time: as for every Event.
+    tickets: the id and the arm of each.
+    deadline: after which they are no longer counted on, in seconds since 1970; None for never.
+    worker: who asked, if that was said.
+    key: under which asking again gives the same tickets, if there is one.
+    """
 
     kind = "asked"
     words = "{worker} asked for {tickets}"
     tickets: Tickets
-    deadline: Time | None  # after which they are no longer counted on
+    deadline: Time | None
     worker: str | None
     key: str | None
 
@@ -178,7 +199,13 @@ class Asked(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Told(Event):
-    """The reward of a ticket arrived."""
+    """The reward of a ticket arrived.
+
+    seq, time: as for every Event.
+    ticket: its id.
+    arm: what was pulled.
+    reward: what it paid.
+    """
 
     kind = "told"
     words = "{arm} paid {reward} (ticket {ticket})"
@@ -200,7 +227,12 @@ class Told(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Voided(Event):
-    """A ticket will have no reward."""
+    """A ticket will have no reward.
+
+    seq, time: as for every Event.
+    ticket: its id.
+    reason: why.
+    """
 
     kind = "voided"
     words = "Ticket {ticket} was voided: {reason}"
@@ -218,7 +250,13 @@ class Voided(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Added(Event):
-    """A reward arrived that no ticket asked for."""
+    """A reward arrived that no ticket asked for.
+
+    seq, time: as for every Event.
+    arm: what was pulled.
+    reward: what it paid.
+    key: under which adding it again changes nothing, if there is one.
+    """
 
     kind = "added"
     words = "{arm} paid {reward} (added without a ticket)"
@@ -258,11 +296,15 @@ class Carried(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Settled(Event):
-    """The question was answered, by the event before."""
+    """The question was answered, by the event before.
+
+    seq, time: as for every Event.
+    certificate: what is proven, as Certificate.to_dict returns it.
+    """
 
     kind = "settled"
     words = "{certificate}"
-    certificate: dict[str, Any]  # Certificate.to_dict()
+    certificate: dict[str, Any]
 
     @property
     def reference(self) -> str:

@@ -33,6 +33,9 @@ STATES = {
 class Standing(NamedTuple):
     """How an arm stands: its pulls, and how much better than the leader it is.
 
+    arm, name: which arm it is.
+    pulls: how many rewards it has.
+    pending, overdue, voided: how many of its tickets are awaited, late, and without a reward.
     gap: estimated mean minus the leader's; None until arms can be compared.
     low: it is at least this.
     high: it is at most this.
@@ -65,7 +68,11 @@ class Standing(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """An experiment whose log is damaged, or of another version, and what to do about it."""
+    """An experiment whose log is damaged, or of another version.
+
+    name: of the experiment.
+    error: what is wrong, and what to do about it.
+    """
 
     name: str
     error: str
@@ -75,19 +82,23 @@ class Unreadable(NamedTuple):
 class Summary(Data):
     """How an experiment stands, in a line.
 
+    name: of the experiment.
+    explorer: who explores.
     arms: how many there are.
     pulls: rewards, told and added.
     pending: tickets whose reward is awaited.
     overdue: tickets past their deadline; their rewards still count.
     voided: tickets that will have no reward.
-    answer: the arm that the certificate names, once settled.
-    leader: the arm that looks best now; None until arms can be compared.
-    rival: the arm that may still beat it by most; of explorers with p-values, the one with the
-        largest.
+    settled: whether the question is answered.
+    answer, answer_name: the arm that the certificate names, once settled.
+    leader, leader_name: the arm that looks best now; None until arms can be compared.
+    rival, rival_name: the arm that may still beat it by most; of explorers with p-values, the one
+        with the largest.
     gap_bound: B(t): how much better than the leader the best arm may be, at most; None while
         nothing is proven.
     ruled_out: how many arms are ruled out as best; None if the explorer has no p-values.
     minimize: whether the lowest average is the best.
+    epsilon, delta: the problem's.
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
@@ -130,6 +141,8 @@ class Summary(Data):
 class Status(Summary):
     """How an experiment stands, what is proven, and how each arm compares.
 
+    What is said in a line is as for Summary.
+    check: whether rewards look as assumed.
     certificate: what is proven; if there are more than 500 arms, without its p_values.
     standings: at most 500 arms, those that may be best first; if there are more, those most
         pulled are among them.

@@ -1,5 +1,6 @@
 """What was learnt: the effects of factors, the values of arms, and how these compare."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -106,12 +107,10 @@ def _intervals(
 ) -> None:
     """Draw estimates with their intervals, one in a row, or say why there is none."""
     for y, ((value, low, high), why) in enumerate(zip(bars, words, strict=True), start=first):
-        proven = low is not None and high is not None and high - low < float("inf")
-        if value is not None:
-            face = COLOURS[0] if proven else "white"
-            axes.plot([value], [y], "o", color=COLOURS[0], markerfacecolor=face, markersize=4)
-        if proven:
+        face = "white"
+        if low is not None and high is not None and math.isfinite(high - low):
             axes.plot([low, high], [y, y], color=COLOURS[0], marker="|", markersize=5)
+            face = COLOURS[0]
         else:
             axes.annotate(
                 why,
@@ -122,6 +121,8 @@ def _intervals(
                 fontsize=8,
                 color=GREY,
             )
+        if value is not None:
+            axes.plot([value], [y], "o", color=COLOURS[0], markerfacecolor=face, markersize=4)
 
 
 def _rows(axes: "Axes", names: Sequence[str]) -> None:

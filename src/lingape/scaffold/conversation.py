@@ -173,7 +173,10 @@ class Conversation(Savable):
         self._update(index, self.problem.gain(value))
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
-        """Learn several rewards, in order; if any is refused, none is recorded."""
+        """Learn several rewards, in order; if any is refused, none is recorded.
+
+        arms, rewards: equally many of each.
+        """
         indices = [self.problem.check_pull(arm) for arm in several("arms", arms)]
         values = [self.problem.check_reward(reward) for reward in several("rewards", rewards)]
         if len(indices) != len(values):
@@ -386,7 +389,7 @@ class ContestExplorer(Conversation):
             self._contest = contests.closest(self.estimate, stopping.unasked)
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run was paid (lanes/compiled.py), as if it had been told."""
+        """Take over what a compiled run, `lane` (lanes/compiled.py), was paid, as if told."""
         _, contests, pull, stopping = self.parts
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(pull, stopping)
