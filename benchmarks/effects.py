@@ -175,7 +175,10 @@ def ratio(factors: Factors, pulls: int, seed: int) -> float:
     squares = np.where(counts > 1, rng.chisquare(np.maximum(counts - 1, 1)), 0.0)
     widths = []
     for problem in (known, unknown):
-        gaps = Values(problem, counts, means, squares).gaps(0, range(1, len(factors)))
+        values = Values(problem, counts, means, squares)
+        if not values.ready:
+            return np.inf
+        gaps = values.gaps(0, range(1, len(factors)))
         widths.append(np.array([gap.high - gap.low for gap in gaps]))
     return float((widths[1] / widths[0]).mean())
 
