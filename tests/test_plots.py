@@ -6,13 +6,17 @@ import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from lingape import (
+    Experiment,
+    Factors,
     LinGapE,
     LinUGapE,
     Problem,
     UGapE,
     Uniform,
+    Values,
     XYAdaptive,
     XYOracle,
     XYStatic,
@@ -22,6 +26,7 @@ from lingape import (
     soare,
     sphere,
 )
+from lingape.cli import main
 from lingape.errors import InvalidArgument, MissingExtra
 from lingape.study import Row
 from lingape.trace import Trace, TracePoint, trace
@@ -32,7 +37,8 @@ from matplotlib.collections import LineCollection, PathCollection  # noqa: E402
 from matplotlib.colors import to_rgba  # noqa: E402
 
 from lingape import plots  # noqa: E402
-from lingape.plots import arms, style  # noqa: E402
+from lingape.plots import arms, learnt, style  # noqa: E402
+from lingape.plots.style import GREY  # noqa: E402
 
 EASY = canonical(3, 1.0)
 
@@ -472,3 +478,118 @@ def test_importing_it_imports_no_matplotlib_and_drawing_no_pyplot(tmp_path):
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+FACTORS = Factors(tone=["warm", "dry"], length=["short", "long", "very long"])
+
+
+def values_of(factors, noise=0.3, count=40, **settings):
+    """Return the values of arms that paid more the longer they were."""
+    problem = Problem(factors, noise=noise, **settings)
+    counts, means = np.full(len(problem), count), factors.rows @ [0.1, 0.5]
+    return Values(problem, counts, means, squares=np.full(len(problem), 0.09 * count))
+
+
+def bars(axes):
+    """Return the interval drawn in each row that has one."""
+    lines = [
+        line for line in axes.lines if len(line.get_xdata()) == 2 and line.get_color() != GREY
+    ]
+    return {line.get_ydata()[0]: tuple(line.get_xdata()) for line in lines}
+
+
+class TestEffects:
+    def test_intervals_are_the_effects(self):
+        found = values_of(FACTORS).effects()
+        figure = plots.effects(found)
+        for axes, factor in zip(figure.axes, found.factors, strict=True):
+            drawn = bars(axes)
+            assert list(drawn) == list(range(1, len(factor.levels) + 1))
+            for y, level in enumerate(factor.levels, start=1):
+                assert drawn[y] == (level.low, level.high)
+            assert axes.get_ylabel() == factor.factor
+        rows = [[t.get_text() for t in axes.get_yticklabels()] for axes in figure.axes]
+        assert rows == [["warm", "dry"], ["short", "long", "very long (best)"]]
+        assert labels(figure) == ["95 % interval", "reference"]
+
+    def test_what_is_not_known_is_said(self):
+        interacting = Factors(
+            tone=["warm", "dry"],
+            length=["short", "long"],
+            interactions="all",
+            exclude=[{"tone": "dry", "length": "long"}],
+        )
+        for factors, noise, count, words in (
+            (interacting, 1.0, 5, "not estimable"),
+            (FACTORS, 1.0, 0, "too few rewards"),
+            (FACTORS, "normal", 1, "nothing proven yet"),
+        ):
+            figure = plots.effects(values_of(factors, noise, count).effects())
+            assert words in [text.get_text() for axes in figure.axes for text in axes.texts]
+            assert not any(bars(axes) for axes in figure.axes)
+
+    def test_many_levels_and_odd_names(self, tmp_path):
+        factors = Factors({"$x$": [f"${k}" for k in range(40)], "y": [0, 1]})
+        figure = plots.effects(values_of(factors).effects())
+        assert len(figure.axes[0].get_yticklabels()) == learnt.MOST + 1
+        assert figure.axes[1].get_xlabel().endswith("\n9 more levels are not drawn")
+        plots.save(figure, tmp_path / "odd.png")
+
+    def test_refusals(self):
+        with pytest.raises(InvalidArgument, match=r"effects\(\) of an experiment"):
+            plots.effects(values_of(FACTORS))
+
+
+class TestValues:
+    def test_intervals_are_the_values_best_first(self):
+        values = values_of(FACTORS)
+        (axes,) = plots.values(values).axes
+        arms = np.argsort(-values.means, kind="stable")
+        found = values.arms()
+        assert list(bars(axes).values()) == [(found[k].low, found[k].high) for k in arms]
+        names = [t.get_text() for t in axes.get_yticklabels()]
+        assert names == [values.problem.name(k) for k in arms]
+
+    def test_against_a_control(self):
+        values = values_of(FACTORS, minimize=True)
+        figure = plots.values(values, control="tone=warm, length=long")
+        (axes,) = figure.axes
+        lifts = values.lifts(1)
+        assert list(bars(axes).values()) == [(lift.low, lift.high) for lift in lifts]
+        names = [t.get_text() for t in axes.get_yticklabels()]
+        assert names == [values.problem.name(1), *(lift.name for lift in lifts)]
+        assert labels(figure) == ["95 % interval", "control"]
+
+    def test_of_many_arms_the_best(self):
+        factors = Factors(a=list(range(20)), b=list(range(3)))
+        figure = plots.values(values_of(factors))
+        assert len(bars(figure.axes[0])) == learnt.MOST
+        assert figure.axes[0].get_xlabel() == "average reward\n30 more arms are not drawn"
+
+    def test_refusals(self):
+        with pytest.raises(InvalidArgument, match="too few rewards, 0,"):
+            plots.values(values_of(FACTORS, count=0))
+        with pytest.raises(InvalidArgument, match=r"values\(\) of an experiment"):
+            plots.values(object())
+        with pytest.raises(InvalidArgument, match="No arm is called"):
+            plots.values(values_of(FACTORS), control="hot")
+
+
+def test_effects_are_drawn_from_the_shell(tmp_path):
+    url, runner = f"sqlite:///{tmp_path}/run.db", CliRunner()
+    with Experiment.open(url, "ads", create=Problem(FACTORS, noise=0.3)) as experiment:
+        for arm in range(6):
+            experiment.add(arm, float(arm))
+    for words, drawn in (
+        ([], "effects"),
+        (["--against", "0"], "lifts"),
+        (["--against", "0", "--json"], "data"),
+    ):
+        call = ["live", "effects", url, "ads", *words, "--plot", str(tmp_path / f"{drawn}.svg")]
+        result = runner.invoke(main, call)
+        assert result.exit_code == 0, result.output
+        assert (f"Plot: {tmp_path}/{drawn}.svg" in result.stdout) != ("--json" in words)
+        assert (tmp_path / f"{drawn}.svg").stat().st_size > 1000
+    call = ["live", "effects", url, "ads", "--contrast", "tone=dry", "tone=warm", "--plot", "x"]
+    result = runner.invoke(main, call)
+    assert result.exit_code == 2 and "no --contrast" in result.output

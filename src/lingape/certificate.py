@@ -5,6 +5,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .html import as_html
 from .printable import printable, stated
 from .problem import Problem
 
@@ -25,6 +26,9 @@ class Certificate:
     name: of the arm, or names of the arms.
     gap_bound: infinite while nothing is proven, null in JSON.
     settled: whether gap_bound ≤ epsilon: the question is answered.
+    pulls: after how many rewards.
+    bound: what proves it, as text.
+    assumptions: what has to be true for it to hold, as sentences.
     proven: whether there is a proof behind it; if not, caveat says why.
     caveat: why nothing is guaranteed, where that is so.
     noun: what is compared: "answer" where some arms cannot be the answer.
@@ -78,6 +82,9 @@ class Certificate:
             return "\n".join([self.claim, *self.remarks])
         lines = [self.claim, *self.remarks, f"By the bound {self.bound}, provided that:"]
         return "\n".join(lines + [f"- {assumption}" for assumption in self.assumptions])
+
+    def _repr_html_(self) -> str:
+        return as_html("Certificate", str(self))
 
     @property
     def claim(self) -> str:

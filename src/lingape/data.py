@@ -17,7 +17,7 @@ class Data:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` wrote."""
+        """Return what `to_dict` wrote as `data`."""
         result: Self = _from_fields(cls, data)
         return result
 

@@ -19,6 +19,7 @@ from .checks import LARGEST, glimpse
 from .columns import Roles, Said, roles_of
 from .columns import level as as_level
 from .errors import InvalidArgument, InvalidProblem
+from .html import as_html
 from .printable import encodable, printable
 
 Level: TypeAlias = str | int | float | bool
@@ -34,6 +35,8 @@ ANEW = "Begin another experiment with all arms, and take the rewards along with 
 class Factor:
     """Something that varies, and the values that it takes.
 
+    name: what it is called.
+    levels: the values, texts or numbers; the first is the reference.
     number: whether the reward changes in proportion to its value; if not, each level has an
         amount of its own.
     """
@@ -141,9 +144,12 @@ class Factors:
         per_arm: bool = False,
         names: Sequence[str] | None = None,
     ) -> "Factors":
-        """Return arms as they are listed, one mapping from factors to levels for each.
+        """Return arms as they are listed.
 
-        Levels come in the order in which they appear.
+        combinations: of each arm a mapping from factors to levels. Levels come in the order in
+            which they appear.
+        numbers, interactions, per_arm: as for Factors.
+        names: of the arms; made of their levels unless given.
 
         >>> print(Factors.of_rows([{"dose": 1, "salt": "a"}, {"dose": 2, "salt": "b"}]))
         2 arms, 3 features: constant, dose=2, salt=b
@@ -233,7 +239,13 @@ class Factors:
         exclude: Iterable[Mapping[str, Level]] | Callable[[Combination], bool],
         per_arm: bool,
     ) -> "Factors":
-        """Return the arms in the rows of a table, given what its columns are for."""
+        """Return the arms in the rows of a table.
+
+        columns: what they are called.
+        rows: the values in each, arm by arm.
+        roles: what the columns are for.
+        interactions, exclude, per_arm: as for Factors.
+        """
         used = sorted([*roles.factors, *roles.numbers])
         combinations = [{columns[i]: as_level(row[i]) for i in used} for row in rows]
         names = None if roles.name is None else [str(row[roles.name]) for row in rows]
@@ -278,6 +290,15 @@ class Factors:
         shown = ", ".join(columns) + (f" and {more} more" if more > 0 else "")
         return f"{len(self)} arms, {len(self.columns)} features: {shown}"
 
+    def _repr_html_(self) -> str:
+        rows = [["factor", "levels", "effect"]]
+        for factor in self.factors:
+            levels = ", ".join(map(str, factor.levels))
+            kind = "in proportion to its value" if factor.number else "one for each level"
+            rows.append([factor.name, levels, "one for each arm" if self.per_arm else kind])
+        rows += [[" : ".join(pair), "", "interaction"] for pair in self.interactions]
+        return as_html("Factors", str(self), rows)
+
     @property
     def names(self) -> list[str]:
         """What each arm is called."""
@@ -297,9 +318,7 @@ class Factors:
         {'tone': 'dry', 'examples': 1}
         """
         row = self.rows[arm].tolist()
-        return {
-            factor.name: factor.levels[i] for factor, i in zip(self.factors, row, strict=True)
-        }
+        return {factor.name: factor.levels[i] for factor, i in zip(self.factors, row, strict=True)}
 
     @cached_property
     def columns(self) -> list[str]:
@@ -316,7 +335,10 @@ class Factors:
         return self.features_of(self.rows)
 
     def features_of(self, rows: IntArray) -> FloatArray:
-        """Return the features of any combinations, arms or not; not if there is one per arm."""
+        """Return the features of any combinations, arms or not; not if there is one per arm.
+
+        rows: for each combination the place of its level of each factor, shape (n, F).
+        """
         return np.stack([column for _, column in self._coded(rows)], axis=1)
 
     def _coded(self, rows: IntArray) -> list[tuple[str, FloatArray]]:
@@ -352,7 +374,10 @@ class Factors:
         return int(found[0])
 
     def places(self, levels: Mapping[str, Any]) -> dict[str, int]:
-        """Return which level of each factor is meant, or raise InvalidArgument."""
+        """Return the place of a level of each factor, or raise InvalidArgument.
+
+        levels: by the name of their factor.
+        """
         known = {factor.name: factor for factor in self.factors}
         places = {}
         for name, level in levels.items():
@@ -367,6 +392,8 @@ class Factors:
         self, *, interactions: str | Iterable[Sequence[str]] = (), per_arm: bool = False
     ) -> "Factors":
         """Return the same arms with other features.
+
+        interactions, per_arm: as for Factors.
 
         >>> print(Factors(a=[0, 1], b=[0, 1]).model(interactions="all"))
         4 arms, 4 features: constant, a=1, b=1, a=1:b=1
@@ -433,7 +460,7 @@ class Factors:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Factors":
-        """Return what `to_dict` wrote."""
+        """Return what `to_dict` wrote as `data`."""
         try:
             factors = tuple(
                 _checked_factor(one["name"], one["levels"], bool(one["number"]), least=1)

@@ -247,7 +247,7 @@ class LeastSquares:
         self.ready = True
 
     def load(self, counts: IntArray, sums: FloatArray) -> None:
-        """Replace the data, and rebuild."""
+        """Replace the data by each arm's `counts` and `sums` of rewards, and rebuild."""
         self.counts, self.sums = counts.copy(), sums.copy()
         self.pulls = int(counts.sum())
         self.ready = self.ready or self._spans(always=True)
@@ -255,7 +255,7 @@ class LeastSquares:
             self.rebuild()
 
     def pretend(self, arm: int) -> None:
-        """Count a pull whose reward is not known yet: the design moves, the estimate does not.
+        """Count a pull of `arm` whose reward is not known yet: only the design moves.
 
         A reward equal to its own prediction has a residual of 0, so it changes no mean.
         """

@@ -63,7 +63,7 @@ class SubGaussian:
         object.__setattr__(self, "scale", scale)
 
     def check(self, reward: float) -> None:
-        """Raise InvalidReward if it is not a finite number."""
+        """Raise InvalidReward if `reward` is not a finite number."""
         finite_reward(reward)
 
     def assumption(self, *, linear: bool = True) -> str:
@@ -131,7 +131,7 @@ class Bounded:
         return f"from {self.low!r} to {self.high!r}"
 
     def check(self, reward: float) -> None:
-        """Raise InvalidReward if it is outside of the range."""
+        """Raise InvalidReward if `reward` is outside of the range."""
         if not self.low <= reward <= self.high:
             raise self._broken_by(reward)
 
@@ -180,7 +180,7 @@ class Binary(Bounded):
         return "0 or 1"
 
     def check(self, reward: float) -> None:
-        """Raise InvalidReward if it is neither 0 nor 1."""
+        """Raise InvalidReward if `reward` is neither 0 nor 1."""
         if reward not in (0, 1):
             raise self._broken_by(reward)
 
@@ -196,7 +196,7 @@ class Normal:
     scale: ClassVar[None] = None
 
     def check(self, reward: float) -> None:
-        """Raise InvalidReward if it is not a finite number."""
+        """Raise InvalidReward if `reward` is not a finite number."""
         finite_reward(reward)
 
     def assumption(self, *, linear: bool = True) -> str:

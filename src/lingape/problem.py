@@ -17,6 +17,7 @@ from .arrays import BoolArray, FloatArray, IntArray
 from .checks import LARGEST, SMALLEST, as_float, checked_whole, glimpse
 from .errors import InvalidArgument, InvalidArm, InvalidBound, InvalidProblem
 from .factors import Factors
+from .html import MOST, as_html
 from .noise import Noise, checked_noise, finite_reward
 from .printable import encodable
 from .ties import first_max
@@ -137,6 +138,13 @@ class Problem:
             f"epsilon={self.epsilon:g}, delta={self.delta:g})"
         )
 
+    def _repr_html_(self) -> str:
+        text = repr(self) if self.factors is None else f"{self!r}\n{self.factors}"
+        rows = [["arm", "features"]]
+        for arm, row in enumerate(self.arms[:MOST]):
+            rows.append([self.name(arm), glimpse([float(f"{value:.4g}") for value in row])])
+        return as_html("Problem", text, rows, more=len(self) - MOST)
+
     def _settings(self) -> tuple[Any, ...]:
         """Return everything but the arms."""
         return tuple(getattr(self, part.name) for part in fields(self)[1:])
@@ -154,6 +162,7 @@ class Problem:
 
         Items are the arms that come after those that can be pulled: item m has number K + m.
         names: of the items.
+        settings: all else, as for Problem.
 
         >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=1)
         >>> problem.name(2), problem.answers
@@ -343,6 +352,8 @@ class Problem:
 
     def replace(self, **changes: Any) -> "Problem":
         """Return this problem with some arguments changed.
+
+        changes: by name, as for Problem.
 
         >>> Problem([[1, 0], [0, 1]], noise=1).replace(delta=0.01).delta
         0.01

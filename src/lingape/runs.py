@@ -17,6 +17,7 @@ from .checks import checked_whole
 from .environments import Environment
 from .errors import InvalidArgument, InvalidEnvironment, InvalidReward, MissingExtra
 from .explorers import Explorer
+from .html import as_html
 from .kernels.parts import has_kernel
 from .lanes import CompiledLane, compiled_lane
 from .noise import Bounded
@@ -40,26 +41,42 @@ class Ending(Enum):
 
 
 class Step(NamedTuple):
-    """One pull of a run."""
+    """One pull of a run.
 
-    number: int  # from 1
+    number: of the pull, from 1.
+    arm: what was pulled.
+    reward: what it paid.
+    """
+
+    number: int
     arm: int
     reward: float
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The result of a run."""
+    """The result of a run.
 
-    arm: int  # the answer, or the best guess at the limit
+    arm: the answer, or the best guess at the limit.
+    pulls: how many there were.
+    counts: how many of each arm.
+    ending: why it ended.
+    certificate: what is proven.
+    true_gap: how much better another arm really is than the worst of those chosen.
+    correct: whether true_gap ≤ ε.
+    seconds: how long it took, without compiling, which only the first run of a kind does.
+    lane: "plain" or "compiled".
+    """
+
+    arm: int
     pulls: int
     counts: IntArray
     ending: Ending
     certificate: Certificate
-    true_gap: float  # how much better another arm really is than the worst of those chosen
-    correct: bool  # true_gap ≤ ε
-    seconds: float  # without compiling, which only the first run of a kind does
-    lane: str  # "plain" or "compiled"
+    true_gap: float
+    correct: bool
+    seconds: float
+    lane: str
 
     def __str__(self) -> str:
         if self.ending is not Ending.LIMIT:
@@ -70,6 +87,10 @@ class Result:
             "epsilon > 0 accepts any arm that close to the best."
         )
 
+    def _repr_html_(self) -> str:
+        ended = [self.certificate.name, f"{self.pulls:,}", self.ending.value, self.correct]
+        return as_html("Run", str(self), [["answer", "pulls", "ending", "correct"], ended])
+
 
 def play(
     explorer: Explorer,
@@ -78,7 +99,12 @@ def play(
     seed: Seed = 0,
     max_pulls: int = MAX_PULLS,
 ) -> Iterator[Step]:
-    """Let the explorer pull until it is done or `max_pulls` are spent, one Step at a time."""
+    """Let the explorer pull until it is done or `max_pulls` are spent, one Step at a time.
+
+    explorer: who chooses; it goes on from where it is.
+    environment: the world that pays.
+    seed: of the noise.
+    """
     check_run(explorer, environment, max_pulls)
     return _steps(explorer, environment, _generator(seed), max_pulls)
 
@@ -107,6 +133,8 @@ def run(
 ) -> Result:
     """Let the explorer pull until it is done or `max_pulls` are spent.
 
+    explorer: who chooses; it goes on from where it is.
+    environment: the world that pays, such as Gaussian(arms, theta) or instance.gaussian().
     seed: of the noise; the same seed gives the same run, in either lane.
     A run may be continued by another call. Caches are then rebuilt once more, which changes the
     bound slightly, so that a run in compiled pieces may differ from the run in one.

@@ -3,38 +3,37 @@
 All intervals come from one event (Mixture, docs/bounds.md), which has a probability of at least
 1 - δ and concerns all directions and all times at once, however arms were chosen. So one may look
 at as many intervals as one likes, as often as one likes, and all of them hold together.
-
-Where the standard deviation of Gaussian noise is not known, an upper bound on it takes its place,
-which holds at all times too; a share of δ pays for it.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .bounds import Mixture
-from .certificate import share, upward
+from .certificate import counted, share, upward
 from .data import Data
 from .errors import InvalidArgument
-from .factors import Factors, Level
+from .factors import Factor, Factors, Level
+from .html import MOST, as_html
+from .least_squares import LeastSquares
 from .noise import Bounded
 from .printable import columns_of, markdown_table, printable
 from .problem import Problem
 
-SPREAD_SHARE = 0.1  # of δ, for the bound on an unknown standard deviation
-EXPONENTS = 2.0 ** -np.arange(16)  # λ of that bound
 ESTIMABLE = 1e-8  # relative error with which a direction has to be a sum of arms
+ROUNDING = 1e-14  # of sums of squares
 
 
 class Interval(NamedTuple):
     """An estimate, and between which values the truth lies.
 
-    low, high: infinite while nothing is known.
+    value: the estimate; NaN while there are too few rewards for one.
+    low, high: the truth lies between these; infinite while nothing is known.
     """
 
     value: float
@@ -57,20 +56,37 @@ class LevelEffect(NamedTuple):
     """How much more arms with a level pay than arms with the reference level.
 
     It is an average over the arms of the experiment, with all other factors as they are.
+
+    value: the estimate; None while there are too few rewards for one.
     low, high: it lies between these; None while nothing is proven.
+    estimable: whether some combination of arms has this difference, so that rewards can tell it.
     """
 
     level: str
     value: float | None
     low: float | None
     high: float | None
+    estimable: bool
+
+    @property
+    def interval(self) -> str:
+        """Between which values it lies, in words, or why that cannot be said."""
+        if not self.estimable:
+            return "not estimable"
+        if self.value is None:
+            return "too few rewards"
+        if self.low is None or self.high is None:
+            return "nothing proven yet"
+        return outward(self.low, self.high, sign=True)
 
 
 class FactorEffects(NamedTuple):
     """The effects of the levels of a factor.
 
+    factor: its name.
     reference: the level that others are compared with.
-    best: the level that looks best.
+    levels: the others.
+    best: the level that looks best; None until there are enough rewards.
     proven: whether it is proven to be best.
     """
 
@@ -82,7 +98,13 @@ class FactorEffects(NamedTuple):
 
 
 class Lift(NamedTuple):
-    """How much more an arm pays than the control."""
+    """How much more an arm pays than the control.
+
+    arm, name: which arm it is.
+    value: the estimate; None while there are too few rewards for one.
+    low, high: it lies between these; None while nothing is proven.
+    verdict: that in words.
+    """
 
     arm: int
     name: str
@@ -96,8 +118,19 @@ class Lift(NamedTuple):
 class Values:
     """What rewards say about values, with intervals that hold together.
 
+    With probability at least 1 - δ, the problem's, all intervals that are ever computed are
+    right: those of arms, gaps, lifts, effects and contrasts, after every reward. This is a
+    statement of its own, besides that of a certificate.
+
+    problem: the arms, and what rewards are like.
     counts, means, squares: of each arm's rewards, how many, their average, and the sum of their
         squared distances from it, which only noise of unknown scale needs.
+
+    >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
+    >>> counts, means = np.array([50, 50, 50, 50]), np.array([0.1, 0.3, 0.6, 0.8])
+    >>> values = Values(Problem(factors, noise=0.3), counts, means, squares=np.full(4, 4.5))
+    >>> print(values.contrast({"tone": "dry"}, {"tone": "warm"}))
+    0.5 (0.3158 to 0.6842)
     """
 
     problem: Problem
@@ -106,86 +139,102 @@ class Values:
     squares: FloatArray
 
     @cached_property
-    def _estimate(self) -> Any:
-        estimate = Mixture().estimate(self.problem)
+    def _estimate(self) -> LeastSquares:
+        estimate = _blank(self.problem).copy()
         estimate.load(self.counts, self.counts * self.means)
         return estimate
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        rows = [["arm", "pulls", "average", f"{share(problem.delta)} interval"]]
+        order = np.argsort(-problem.gain(1.0) * self._estimate.means, kind="stable")[:MOST]
+        for arm, interval in zip(order.tolist(), self.arms(order), strict=True):
+            value, low, high = _plain(interval)
+            average = "–" if value is None else f"{value:.4g}"
+            rows.append([problem.name(arm), f"{self.counts[arm]:,}", average, ends_of(low, high)])
+        text, more = "All intervals hold together, at all times.", len(problem) - MOST
+        return as_html("Values", text, rows, more=more)
 
     @property
     def ready(self) -> bool:
         """Whether there are enough rewards to estimate every arm."""
-        return bool(self._estimate.ready)
-
-    @cached_property
-    def scale(self) -> float:
-        """R, or an upper bound on it that holds at all times."""
-        known = self.problem.noise.scale
-        return self._upper_scale() if known is None else known
-
-    @property
-    def _delta(self) -> float:
-        """The δ of the bound on estimates."""
-        known = self.problem.noise.scale is not None
-        return self.problem.delta * (1.0 if known else 1.0 - SPREAD_SHARE)
-
-    def _upper_scale(self) -> float:
-        """Return an upper bound on σ for Gaussian noise (docs/bounds.md).
-
-        With probability 1 - α, for all times and λ in the grid, Σ ε²/σ² ≥ q, the largest
-        (½ t log(1 + 2λ) - log(n/α))/λ. What least squares leaves of Σ ε² is less by ‖S‖²_{V⁻¹},
-        which the event of Mixture bounds by pσ². So σ² ≤ rest/(q - p).
-        """
-        estimate, bound = self._estimate, Mixture()
-        t = int(self.counts.sum())
-        alpha = self.problem.delta * SPREAD_SHARE
-        nats = math.log(len(EXPONENTS) / alpha)
-        q = float(((0.5 * t * np.log1p(2.0 * EXPONENTS) - nats) / EXPONENTS).max())
-        scaled = self.problem.replace(noise=1.0, delta=self._delta)
-        smallest = float(estimate.spectrum.min())
-        if not smallest > 0.0:
-            return math.inf
-        p = float((2.0 * bound.nats(scaled, estimate) * (1.0 + bound.grid / smallest)).min())
-        apart = np.where(self.counts > 0, self.means - estimate.means, 0.0)
-        rest = float(self.squares.sum() + self.counts @ apart**2)
-        return math.sqrt(rest / (q - p)) if q > p else math.inf
+        return self._estimate.ready
 
     def contrasts(self, weights: FloatArray) -> list[Interval]:
-        """Return Σ w_k · mean of arm k for each row of `weights`, shape (n, K)."""
-        estimate = self._estimate
-        return self._intervals(weights @ estimate.features, weights @ estimate.means)
+        """Return any sums of the arms' values.
 
-    def _intervals(self, directions: FloatArray, values: FloatArray) -> list[Interval]:
-        """Return estimates with the intervals that follow for their directions."""
+        weights: of each arm in each sum, shape (n, K). For what one arm pays more than another, 1
+            and -1.
+        """
+        estimate, rows = self._estimate, np.asarray(weights, dtype=np.float64)
+        least, most = self._possible
+        with np.errstate(invalid="ignore"):  # 0 times infinity, where arms do not matter
+            ends = np.where(rows == 0, 0.0, np.stack([rows * least, rows * most]))
+        low, high = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
+        return self._intervals(rows @ estimate.features, rows @ estimate.means, low, high)
+
+    def _intervals(
+        self, directions: FloatArray, values: FloatArray, least: FloatArray, most: FloatArray
+    ) -> list[Interval]:
+        """Return estimates with the intervals that follow for their directions.
+
+        least, most: between which the truth has to lie by what is known of rewards.
+        """
         if not self.ready:
             return [_unknown()] * len(directions)
         widths = np.zeros(len(directions))
         some = directions.any(axis=1)
         if some.any():
-            units = Mixture().unit_widths(self._delta, self._estimate, directions[some])
-            widths[some] = units * self.scale
+            widths[some] = self._widths(directions[some])
+        ends = (values, values - widths, values + widths)
         return [
-            Interval(value, value - width, value + width)
-            for value, width in zip(values.tolist(), widths.tolist(), strict=True)
+            Interval(*row)
+            for row in zip(*(np.clip(end, least, most).tolist() for end in ends), strict=True)
         ]
+
+    def _widths(self, directions: FloatArray) -> FloatArray:
+        problem, estimate, bound = self.problem, self._estimate, Mixture()
+        if problem.noise.scale is not None:
+            return problem.noise.scale * bound.unit_widths(problem.delta, estimate, directions)
+        apart = np.where(self.counts > 0, self.means - estimate.means, 0.0)
+        residual = float(self.squares.sum() + self.counts @ apart**2)
+        # Squares of rewards far from 0 leave few digits for what they scatter.
+        residual += ROUNDING * float(self.squares.sum() + self.counts @ self.means**2)
+        return bound.student_widths(problem.delta, estimate, directions, residual)
+
+    @property
+    def _possible(self) -> tuple[FloatArray, FloatArray]:
+        """Between which values each arm's has to lie by what is known of rewards."""
+        noise, can_pull = self.problem.noise, self.problem.can_pull
+        low, high = (noise.low, noise.high) if isinstance(noise, Bounded) else (-np.inf, np.inf)
+        return np.where(can_pull, low, -np.inf), np.where(can_pull, high, np.inf)
 
     def arms(self, arms: Sequence[int] | IntArray | None = None) -> list[Interval]:
-        """Return the value of each arm, or of some."""
+        """Return the value of each arm.
+
+        arms: of which arms, by number; all unless given.
+        """
         chosen = slice(None) if arms is None else np.asarray(arms, dtype=np.int64)
-        found = self._intervals(self._estimate.features[chosen], self._estimate.means[chosen])
-        noise = self.problem.noise
-        if not isinstance(noise, Bounded):
-            return found
-        return [  # means lie in the range of rewards
-            Interval(value, max(low, noise.low), min(high, noise.high))
-            for value, low, high in found
-        ]
+        estimate, (least, most) = self._estimate, self._possible
+        return self._intervals(
+            estimate.features[chosen], estimate.means[chosen], least[chosen], most[chosen]
+        )
 
     def gaps(self, arm: int, arms: Sequence[int] | IntArray | None = None) -> list[Interval]:
-        """Return how much more each arm pays than `arm`."""
+        """Return how much more each arm pays than one of them.
+
+        arm: the one that others are compared with.
+        arms: which others, by number; all unless given.
+        """
         estimate, base = self._estimate, self.problem.check_arm(arm)
         chosen = slice(None) if arms is None else np.asarray(arms, dtype=np.int64)
-        directions = estimate.features[chosen] - estimate.features[base]
-        return self._intervals(directions, estimate.means[chosen] - estimate.means[base])
+        least, most = self._possible
+        return self._intervals(
+            estimate.features[chosen] - estimate.features[base],
+            estimate.means[chosen] - estimate.means[base],
+            least[chosen] - most[base],
+            most[chosen] - least[base],
+        )
 
     def lifts(self, control: int | str | None = None) -> tuple[Lift, ...]:
         """Return how much more each other arm pays than the control, best first.
@@ -208,60 +257,59 @@ class Values:
         """
         factors = self._factors("effects")
         base = factors.places(reference or {})
-        found = []
-        for factor in factors.factors:
-            start = base.get(factor.name, 0)
-            pairs = [(i, j) for i in range(len(factor.levels)) for j in range(len(factor.levels))]
-            rows = [
-                _contrast(factors, {factor.name: i}, {factor.name: j}) if i != j else None
-                for i, j in pairs
-            ]
-            zero = np.zeros(len(self.problem))
-            intervals = self.contrasts(np.array([zero if row is None else row for row in rows]))
-            by_pair = {
-                pair: _unknown() if row is None and pair[0] != pair[1] else interval
-                for pair, row, interval in zip(pairs, rows, intervals, strict=True)
-            }
-            found.append(self._summed_up(factor, start, by_pair))
-        return Effects(self.problem.delta, int(self.counts.sum()), tuple(found))
+        found = tuple(self._effects_of(one, base.get(one.name, 0)) for one in factors.factors)
+        return Effects(self.problem.delta, int(self.counts.sum()), found)
 
-    def _summed_up(
-        self, factor: Any, start: int, by_pair: dict[tuple[int, int], Interval]
-    ) -> FactorEffects:
+    def _effects_of(self, factor: Factor, start: int) -> FactorEffects:
         sign, count = self.problem.gain(1.0), len(factor.levels)
+        against = self._against(factor, start)
         levels = tuple(
-            LevelEffect(str(factor.levels[i]), *_plain(by_pair[i, start]))
-            for i in range(count)
+            LevelEffect(str(factor.levels[i]), *_plain(gap or _unknown()), gap is not None)
+            for i, gap in enumerate(against)
             if i != start
         )
-        known = [i for i in range(count) if math.isfinite(by_pair[i, start].value)]
-        best = max(known, key=lambda i: sign * by_pair[i, start].value, default=None)
-        proven = best is not None and all(
-            (by_pair[best, j].low if sign > 0 else -by_pair[best, j].high) > 0
-            for j in range(count)
-            if j != best
-        )
+        best, proven = None, False
+        if self.ready and count > 1:
+            gains = [-math.inf if gap is None else sign * gap.value for gap in against]
+            best = int(np.argmax(gains))
+            rivals = [gap for i, gap in enumerate(self._against(factor, best)) if i != best]
+            proven = all(
+                gap is not None and (gap.high < 0 if sign > 0 else gap.low > 0) for gap in rivals
+            )
         return FactorEffects(
             factor.name,
             str(factor.levels[start]),
             levels,
-            None if best is None or not self.ready else str(factor.levels[best]),
-            bool(proven),
+            None if best is None else str(factor.levels[best]),
+            proven,
         )
+
+    def _against(self, factor: Factor, base: int) -> list[Interval | None]:
+        """Return how much more each level pays than one of them; None where no arms tell."""
+        pairs = [({factor.name: i}, {factor.name: base}) for i in range(len(factor.levels))]
+        return self._told_apart(self._factors("effects"), pairs)
 
     def contrast(self, one: Mapping[str, Level], other: Mapping[str, Level]) -> Interval:
         """Return how much more arms with some levels pay than arms with others.
 
-        Factors that are not mentioned are averaged over the arms of the experiment.
+        one, other: levels by factor, such as {"tone": "dry", "length": "long"}. Factors that are
+            not mentioned are averaged over the arms of the experiment.
         """
         factors = self._factors("contrast")
-        row = _contrast(factors, factors.places(one), factors.places(other))
-        if row is None:
+        (found,) = self._told_apart(factors, [(factors.places(one), factors.places(other))])
+        if found is None:
             raise InvalidArgument(
                 "The arms of this experiment do not tell these apart: no combination of them has "
                 "this difference. Compare levels that occur with the same levels of the others."
             )
-        return self.contrasts(row[None, :])[0]
+        return found
+
+    def _told_apart(self, factors: Factors, pairs: "Sequence[Pair]") -> list[Interval | None]:
+        """Return the difference that changing levels makes, or None where no arms tell it."""
+        rows = contrast_weights(factors, pairs)
+        zero = np.zeros(len(self.problem))
+        found = self.contrasts(np.array([zero if row is None else row for row in rows]))
+        return [None if row is None else gap for row, gap in zip(rows, found, strict=True)]
 
     def _factors(self, who: str) -> Factors:
         if self.problem.factors is None:
@@ -272,12 +320,19 @@ class Values:
         return self.problem.factors
 
 
+@lru_cache(maxsize=8)
+def _blank(problem: Problem) -> LeastSquares:
+    """Return the estimate before any reward: its coordinates take longest to compute."""
+    return Mixture().estimate(problem)
+
+
 @dataclass(frozen=True)
 class Effects(Data):
     """The effects of all factors, with intervals that hold together at all times.
 
     delta: the probability that any of them is ever wrong is at most this.
     pulls: after how many rewards.
+    factors: the effects of each factor's levels.
     """
 
     delta: float
@@ -285,19 +340,21 @@ class Effects(Data):
     factors: tuple[FactorEffects, ...]
 
     def __str__(self) -> str:
+        return markdown_table(self._rows(), "llrl")
+
+    def _repr_html_(self) -> str:
+        text = f"After {counted(self.pulls)}; all intervals hold together, at all times."
+        return as_html("Effects", text, self._rows())
+
+    def _rows(self) -> list[list[str]]:
         rows = [["factor", "level", "effect", f"{share(self.delta)} interval", ""]]
         for factor in self.factors:
             rows.append([printable(factor.factor), *_reference_row(factor)])
             for level in factor.levels:
                 mark = _mark(factor, level.level)
-                if level.value is None:
-                    rows.append(["", printable(level.level), "–", "not estimable", mark])
-                elif level.low is None or level.high is None:
-                    rows.append(["", printable(level.level), f"{level.value:+.4g}", "–", mark])
-                else:
-                    ends = outward(level.low, level.high, sign=True)
-                    rows.append(["", printable(level.level), f"{level.value:+.4g}", ends, mark])
-        return markdown_table(rows, "llrl")
+                value = "–" if level.value is None else f"{level.value:+.4g}"
+                rows.append(["", printable(level.level), value, level.interval, mark])
+        return rows
 
 
 def _reference_row(factor: FactorEffects) -> list[str]:
@@ -367,42 +424,51 @@ def arm_called(problem: Problem, arm: int | str | None) -> int:
     return problem.check_arm(arm)
 
 
-def _contrast(
-    factors: Factors, one: Mapping[str, int], other: Mapping[str, int]
-) -> FloatArray | None:
+Pair: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]  # places of levels, by factor
+
+
+def contrast_weights(factors: Factors, pairs: Sequence[Pair]) -> list[FloatArray | None]:
     """Return weights on arms whose sum is the difference that changing levels makes, or None.
 
-    It is averaged over the arms. Where each has a feature of its own, over those whose other
+    It is averaged over the arms; where each has a feature of its own, over those whose other
     levels occur with both.
     """
-    first, second = factors.rows.copy(), factors.rows.copy()
-    for column, factor in enumerate(factors.factors):
-        if factor.name in one:
-            first[:, column] = one[factor.name]
-        if factor.name in other:
-            second[:, column] = other[factor.name]
     if factors.per_arm:
-        known = {tuple(row): arm for arm, row in enumerate(factors.rows.tolist())}
-        pairs = {
-            (known.get(tuple(a)), known.get(tuple(b)))
-            for a, b in zip(first.tolist(), second.tolist(), strict=True)
-        }
-        whole = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if not whole:
-            return None
-        weights = np.zeros(len(factors))
-        for a, b in whole:
-            weights[a] += 1.0 / len(whole)
-            weights[b] -= 1.0 / len(whole)
-        return weights
-    wanted = (factors.features_of(first) - factors.features_of(second)).mean(axis=0)
-    x = factors.features
-    size = np.abs(x).max(axis=0)
-    scaled = x / np.where(size > 0, size, 1.0)
-    target = wanted / np.where(size > 0, size, 1.0)
-    weights = np.linalg.lstsq(scaled.T, target, rcond=None)[0]
-    missed = float(np.abs(weights @ scaled - target).max())
-    return weights if missed <= ESTIMABLE * max(1.0, float(np.abs(target).max())) else None
+        return [_matched(factors, *pair) for pair in pairs]
+    size = np.abs(factors.features).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    ends = [[factors.features_of(_changed(factors, end)).mean(axis=0) for end in p] for p in pairs]
+    wanted = np.array([(one - other) / size for one, other in ends])
+    arms = factors.features / size
+    found = np.linalg.lstsq(arms.T, wanted.T, rcond=None)[0].T
+    missed = np.abs(found @ arms - wanted).max(axis=1)
+    told = missed <= ESTIMABLE * np.maximum(1.0, np.abs(wanted).max(axis=1))
+    return [row if tells else None for row, tells in zip(found, told, strict=True)]
+
+
+def _matched(
+    factors: Factors, one: Mapping[str, int], other: Mapping[str, int]
+) -> FloatArray | None:
+    """Return the weights of arms that differ in nothing else, where these exist."""
+    arms: dict[tuple[int, ...], list[int]] = {}
+    for arm, row in enumerate(factors.rows.tolist()):
+        arms.setdefault(tuple(row), []).append(arm)
+    ends = (_changed(factors, levels).tolist() for levels in (one, other))
+    found = [(arms.get(tuple(a), []), arms.get(tuple(b), [])) for a, b in zip(*ends, strict=True)]
+    pairs = [(first, second) for first, second in found if first and second]
+    weights = np.zeros(len(factors))
+    for first, second in pairs:
+        weights[first] += 1.0 / (len(pairs) * len(first))
+        weights[second] -= 1.0 / (len(pairs) * len(second))
+    return weights if pairs else None
+
+
+def _changed(factors: Factors, levels: Mapping[str, int]) -> IntArray:
+    """Return the combinations with some factors at given levels."""
+    rows = factors.rows.copy()
+    for column, factor in enumerate(factors.factors):
+        rows[:, column] = levels.get(factor.name, rows[:, column])
+    return rows
 
 
 def as_interval(value: float | None, low: float | None, high: float | None) -> Interval:

@@ -24,6 +24,7 @@ class Bound(Protocol):
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         """Return the estimate, without data yet, whose error this bounds.
 
+        problem: the arms.
         ridge: λ, or None for what suits the bound.
         """
         ...
@@ -34,16 +35,20 @@ class Bound(Protocol):
         With probability at least 1 - δ, at all times: for an `adaptive` bound, all of them hold;
         for others, no arm looks better than the best one (a fixed one, if several are) by this
         width more than it is, which is all that finding one arm takes (docs/bounds.md).
+
+        problem: with the scale of the noise, and δ.
+        estimate: what `estimate` returned, with data.
         """
         ...
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
-        """Return what has to be true for that, as sentences."""
+        """Return what has to be true of a `problem` for that, as sentences."""
         ...
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         """Return why it is not proven even so, with the way out, or "" if it is.
 
+        problem: the arms.
         ridge: λ of the estimate.
         """
         ...
@@ -71,6 +76,7 @@ class Refining(Protocol):
         All or nothing, so that refinement decides when to stop and never what to pull. For fresh
         caches; None as well if `near` is 0.
 
+        problem, estimate: as for `widths`.
         means: by which all arms are judged.
         """
         ...
@@ -105,10 +111,17 @@ class NormWidths:
     shrinks_with_lengths: ClassVar[bool] = True  # and no faster
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return the factor in front of ‖y‖."""
+        """Return the factor in front of ‖y‖.
+
+        problem, estimate: as for `widths`.
+        """
         raise NotImplementedError
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
+        """Return the half-width of the interval on each arm's gap to `leader`.
+
+        problem, estimate: as for `Bound.widths`.
+        """
         norms: FloatArray = np.sqrt(estimate.contrasts(leader).variance)
         norms *= self.radius(problem, estimate)  # (8)
         return norms

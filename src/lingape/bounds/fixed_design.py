@@ -11,6 +11,7 @@ from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem
 from .base import (
+    Bound,
     Comparisons,
     NormWidths,
     checked_comparisons,
@@ -33,7 +34,7 @@ FIXED_ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class FixedDesign(NormWidths):
+class FixedDesign(NormWidths, Bound):
     """Widths around plain least squares that hold at all n, for pulls fixed in advance.
 
     Proposition 1 of Xu et al. (2018), after Soare et al. (2014). For a fixed design the estimated
@@ -73,7 +74,6 @@ class FixedDesign(NormWidths):
         return LeastSquares(problem.orthonormal, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return the factor in front of ‖y‖."""
         n = estimate.pulls
         kappa = comparison_count(self.comparisons, problem)
         if self.constants != "corrected":
@@ -84,6 +84,7 @@ class FixedDesign(NormWidths):
         return problem.noise_scale * math.sqrt(2 * nats)
 
     def kernel(self, stage: Stage) -> "FixedDesignKernel":
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         kappa = comparison_count(self.comparisons, stage.problem)
         share = math.pi**2 / 6 if self.constants == "corrected" else 6 / math.pi**2
         nats = math.log(share * kappa / stage.problem.delta)

@@ -30,11 +30,11 @@ from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky
 from ..kernels.parts import on_rebuild, radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import NormWidths, no_ridge
+from .base import Bound, NormWidths, no_ridge
 
 
 @dataclass(frozen=True)
-class JedraProutiere(NormWidths):
+class JedraProutiere(NormWidths, Bound):
     """Widths ‖y‖·√(2β), β = (1 + u) R² log(det(V/uc + I)^½/δ), in units of a spanning set.
 
     u: how small the prior is beside c; small ones cost in the determinant, large ones in front.
@@ -72,6 +72,8 @@ class JedraProutiere(NormWidths):
 
         The smallest eigenvalue of V is at least the least count among the spanning arms, which
         are the unit vectors here, and at least the inverse of V⁻¹'s trace.
+
+        problem, estimate: as for `widths`.
         """
         spanning = list(problem.spanning)
         least = int(estimate.counts[spanning].min())
@@ -81,11 +83,12 @@ class JedraProutiere(NormWidths):
         return 1.0 + self.u * max(1.0, self.c * inverse)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return √(2β)."""
+        """Return √(2β) for a `problem` and an `estimate`."""
         nats = 0.5 * float(estimate.log_det_ratios(self.grid)[0]) - math.log(problem.delta)
         return problem.noise_scale * math.sqrt(2.0 * self.factor(problem, estimate) * nats)
 
     def kernel(self, stage: Stage) -> "JedraProutiereKernel":
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         return JedraProutiereKernel(
             nats=-2.0 * math.log(stage.problem.delta),
             u=float(self.u),

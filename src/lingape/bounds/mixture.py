@@ -29,7 +29,7 @@ from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, multiply, write
 from ..kernels.parts import compiled, inlined, on_fetch, on_pull, on_rebuild, radius, write_ends
 from ..least_squares import CANCELLED, LeastSquares
 from ..problem import Problem
-from .base import no_ridge
+from .base import Bound, no_ridge
 
 # Validity does not depend on the design being optimal, and width hardly does.
 DESIGN_TOLERANCE = 0.05
@@ -39,10 +39,14 @@ FEW = 100
 NEAR = 0.8
 # Half steps towards the best weights on the scales; the rest gains less than 0.1 %.
 ROUNDS = 40
+# Where σ is not known: an assumed σ² is weighed against variances σ²/(1 + x), with these weights.
+# The larger x serve the first few dozen pulls.
+EXCESSES = np.array([0.0, 1 / 16, 1 / 4, 1.0, 4.0, 16.0])
+EXCESS_WEIGHTS = 0.5 ** np.arange(1, len(EXCESSES) + 1)
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Bound):
     """Widths from the best of several prior scales 1, base, base², …, equally weighted.
 
     scales: how many.
@@ -86,7 +90,7 @@ class Mixture:
         return LeastSquares(features, sensitivities=True, twins=problem.twins)
 
     def nats(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
-        """Return ℓ_j for each scale, never too small."""
+        """Return ℓ_j of a `problem` and an `estimate` for each scale, never too small."""
         return math.log(self.scales / problem.delta) + 0.5 * estimate.log_det_ratios(self.grid)
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
@@ -108,6 +112,7 @@ class Mixture:
 
     @property
     def near(self) -> float:
+        """How short refined widths are at best, as a share of `widths`; 0 if not refined."""
         return NEAR if self.refined else 0.0
 
     def settling_widths(
@@ -118,6 +123,11 @@ class Mixture:
         rivals: IntArray,
         means: FloatArray,
     ) -> FloatArray | None:
+        """Return refined widths of the leader's gaps to `rivals` if these settle every contest.
+
+        problem, estimate, leader: as for `widths`.
+        means: by which all arms are judged.
+        """
         if not self.refined:
             return None
         gaps = means[rivals] - means[leader]
@@ -134,6 +144,7 @@ class Mixture:
     ) -> FloatArray:
         """Return widths for R = 1 from weights p on the scales, fitted to each direction.
 
+        delta: δ.
         directions: (n, d), in the coordinates of `estimate`. The bound holds for all there are at
         once, so any number may be looked at.
 
@@ -166,7 +177,35 @@ class Mixture:
             p = 0.5 * p + 0.5 * weights
         return np.asarray(np.sqrt(best))
 
+    def student_widths(
+        self, delta: float, estimate: LeastSquares, directions: FloatArray, residual: float
+    ) -> FloatArray:
+        """Return widths for Gaussian noise whose standard deviation is not known.
+
+        delta: δ.
+        directions: (n, d), in the coordinates of `estimate`; any number, as for `unit_widths`.
+        residual: Q, the sum of squares that the least-squares fit leaves; it takes the place of σ.
+
+        docs/bounds.md has the proof. With probability at least 1 - δ, for all times, directions
+        and j, and any weights on the excesses x_i that make the average of log(1 + x_i) + 2
+        log(w_i)/t equal to 2ℓ_j/t, and with X for the average of x_i, in the eigenvectors of V,
+
+            (yᵀ(θ̂ - θ))² ≤ X Q Σ_k y_k² (v_k + λ_j) / (v_k (v_k - Xλ_j)),   if all v_k > Xλ_j.
+        """
+        features, t = estimate.features, int(estimate.counts.sum())
+        v, basis = np.linalg.eigh((features.T * estimate.counts) @ features)
+        nats = math.log(self.scales / delta) + 0.5 * np.log1p(v[:, None] / self.grid).sum(axis=0)
+        gains = np.log1p(EXCESSES) + 2.0 / t * np.log(EXCESS_WEIGHTS)
+        rising = gains > np.append(-np.inf, np.maximum.accumulate(gains)[:-1])
+        averages = np.interp(2.0 * nats / t, gains[rising], EXCESSES[rising], right=np.inf)
+        proving = averages * self.grid < v[0]
+        x, scale = averages[proving], self.grid[proving]
+        lengths = (v[:, None] + scale) / (v[:, None] * (v[:, None] - x * scale))  # (d, scales)
+        squares = ((directions @ basis) ** 2 @ lengths) * x * residual
+        return np.asarray(np.sqrt(squares.min(axis=1, initial=np.inf)))
+
     def kernel(self, stage: Stage) -> "MixtureKernel":
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         count, rows = len(stage.problem), stage.book.cross.shape
         return MixtureKernel(
             log_count=math.log(self.scales / stage.problem.delta),

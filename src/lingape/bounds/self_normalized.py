@@ -10,6 +10,7 @@ from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
+    Bound,
     Comparisons,
     NormWidths,
     checked_comparisons,
@@ -20,7 +21,7 @@ from .base import (
 
 
 @dataclass(frozen=True)
-class SelfNormalized(NormWidths):
+class SelfNormalized(NormWidths, Bound):
     """Widths ‖y‖·C_t with C_t from the determinant, equation (3) of Xu et al. (2018).
 
     C_t = R √(2 log(κ det(A)^½ det(λI)^-½ / δ)) + √λ S, around the ridge estimate.
@@ -41,7 +42,7 @@ class SelfNormalized(NormWidths):
         return LeastSquares(problem.coordinates, ridge=ridge, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return C_t."""
+        """Return C_t for a `problem` and an `estimate`."""
         kappa = comparison_count(self.comparisons, problem)
         growth = estimate.log_det - len(estimate.spectrum) * math.log(estimate.ridge)
         s = norm_bound_of(problem, "SelfNormalized")
@@ -49,6 +50,7 @@ class SelfNormalized(NormWidths):
         return problem.noise_scale * math.sqrt(2 * nats) + math.sqrt(estimate.ridge) * s  # (3)
 
     def kernel(self, stage: Stage) -> Any:
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         kappa, ridge = comparison_count(self.comparisons, stage.problem), stage.estimate.ridge
         return SelfNormalizedKernel(
             nats=2.0 * math.log(kappa / stage.problem.delta),

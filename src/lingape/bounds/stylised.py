@@ -16,11 +16,11 @@ from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import NormWidths, no_ridge
+from .base import Bound, NormWidths, no_ridge
 
 
 @dataclass(frozen=True)
-class Stylised(NormWidths):
+class Stylised(NormWidths, Bound):
     """Widths R ‖y‖ √(2 log((1 + log n)/δ)) after n pulls: a rule of thumb, without a proof.
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
@@ -34,11 +34,11 @@ class Stylised(NormWidths):
         return LeastSquares(problem.orthonormal, twins=problem.twins)
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return the factor in front of ‖y‖."""
         nats = math.log((1.0 + math.log(estimate.pulls)) / problem.delta)
         return problem.noise_scale * math.sqrt(2.0 * nats)
 
     def kernel(self, stage: Stage) -> "StylisedKernel":
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         return StylisedKernel(-math.log(stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from ..kernels.book import PULLS, Arena, Book, Stage
 from ..kernels.parts import radius, write_ends
 from ..least_squares import LeastSquares
 from ..problem import Problem
-from .base import no_ridge
+from .base import Bound, no_ridge
 
 LARGEST_K = 4_000  # the estimate keeps a K × K matrix
 
 
 @dataclass(frozen=True)
-class Unstructured:
+class Unstructured(Bound):
     """Widths β_i + β_k with β_k = R √(2 log(4K n³/δ) / T_k) after n pulls.
 
     Gabillon, Ghavamzadeh and Lazaric (2012), for R-sub-Gaussian rewards (theirs have a range
@@ -45,7 +45,7 @@ class Unstructured:
         return LeastSquares(np.eye(len(problem)), twins=np.arange(len(problem)))
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return β_k √T_k."""
+        """Return β_k √T_k for a `problem` and an `estimate`."""
         nats = math.log(4 * len(problem) / problem.delta) + 3 * math.log(estimate.pulls)
         return problem.noise_scale * math.sqrt(2 * nats)
 
@@ -56,6 +56,7 @@ class Unstructured:
         return widths
 
     def kernel(self, stage: Stage) -> "UnstructuredKernel":
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         return UnstructuredKernel(math.log(4 * len(stage.problem) / stage.problem.delta))
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:

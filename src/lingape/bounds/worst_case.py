@@ -25,7 +25,7 @@ class WorstCase(SelfNormalized):
     """
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
-        """Return the right-hand side of (4)."""
+        """Return the right-hand side of (4) for a `problem` and an `estimate`."""
         features = estimate.features
         longest = float(np.einsum("kd,kd->k", features, features).max())  # L²
         kappa = comparison_count(self.comparisons, problem)
@@ -35,6 +35,7 @@ class WorstCase(SelfNormalized):
         return problem.noise_scale * math.sqrt(d * nats) + math.sqrt(estimate.ridge) * s  # (4)
 
     def kernel(self, stage: Stage) -> Any:
+        """Return this bound for the compiled lane, as a run begins at `stage`."""
         features, ridge = stage.estimate.features, stage.estimate.ridge
         return WorstCaseKernel(
             nats=math.log(comparison_count(self.comparisons, stage.problem) / stage.problem.delta),

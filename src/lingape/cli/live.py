@@ -407,6 +407,11 @@ def certificate(url: str, name: str, json: bool) -> None:
     help="Compare arms with some levels with arms with others: tone=dry,length=long tone=warm.",
 )
 @click.option("--against", metavar="ARM", help="Compare all arms with this one, the control.")
+@click.option(
+    "--plot",
+    type=options.new_file,
+    help="Draw it too: a file ending in .png, .svg or .pdf, or NAME for NAME.png and NAME.svg.",
+)
 @as_json
 def effects(
     url: str,
@@ -414,6 +419,7 @@ def effects(
     references: tuple[str, ...],
     contrast: tuple[str, str] | None,
     against: str | None,
+    plot: str | None,
     json: bool,
 ) -> None:
     """Show what each level of each factor adds, with intervals that hold together at all times.
@@ -423,6 +429,8 @@ def effects(
     from ..data import to_data
     from ..values import as_control, lift_table
 
+    if plot is not None and contrast is not None:
+        raise click.UsageError("--plot draws effects, or with --against arms, but no --contrast.")
     with open_experiment(url, name) as experiment:
         status, values = experiment.status(), experiment.values()
     found: Any
@@ -430,12 +438,19 @@ def effects(
         found = values.contrast(*map(options.combination, contrast))
         shown = str(found)
     elif against is not None:
-        found = values.lifts(as_control(values.problem, against))
+        control = as_control(values.problem, against)
+        found = values.lifts(control)
         shown = lift_table(found, values.problem.delta)
     else:
         found = values.effects(options.combination(",".join(references)) if references else None)
         shown = str(found)
     say(to_data(found) if json else shown)
+    if plot is not None:
+        from .. import plots
+
+        figure = plots.effects(found) if against is None else plots.values(values, control=control)
+        for file in plots.save(figure, plot):
+            say(f"Plot: {file}", err=json)
     warn(status)
 
 

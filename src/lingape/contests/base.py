@@ -15,11 +15,16 @@ Unasked: TypeAlias = Mapping[int, Collection[int]]
 
 
 class Contest(NamedTuple):
-    """The two arms whose comparison decides the answer."""
+    """The two arms whose comparison decides the answer.
 
-    leader: int  # i_t, the largest estimated mean
-    rival: int  # j_t, the arm that may still beat it by most
-    margin: float  # B(t), by how much at most
+    leader: i_t, the arm with the largest estimated mean.
+    rival: j_t, the arm that may still beat it by most.
+    margin: B(t), by how much at most.
+    """
+
+    leader: int
+    rival: int
+    margin: float
 
 
 class Contests:

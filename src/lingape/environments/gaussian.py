@@ -15,6 +15,10 @@ from .base import World
 class Gaussian(World):
     """Pay xᵀθ + scale·N(0, 1).
 
+    arms: one row of features per arm.
+    theta: θ, a weight for each feature.
+    scale: the standard deviation of the noise.
+
     >>> Gaussian([[1, 0], [0, 1]], theta=[1.0, 0.5]).means
     array([1. , 0.5])
     """
@@ -28,7 +32,7 @@ class Gaussian(World):
             raise InvalidEnvironment(f"scale must be finite and at least 0; got {scale!r}.")
 
     def pull(self, arm: int, rng: np.random.Generator) -> float:
-        """Return one reward of `arm`."""
+        """Return one reward of `arm`; all randomness comes from `rng`."""
         return float(self.means[arm] + self.scale * rng.standard_normal())
 
     def kernel(self) -> "WorldKernel":

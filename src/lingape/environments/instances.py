@@ -26,12 +26,18 @@ MOST_DEGREE = 50
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Arms, and the θ that an explorer is not told."""
+    """Arms, and the θ that an explorer is not told.
+
+    name: what to call it in tables.
+    arms: one row of features per arm.
+    theta: θ, a weight for each feature.
+    pullable, answers: as for Problem.
+    """
 
     name: str
     arms: FloatArray
     theta: FloatArray
-    pullable: tuple[int, ...] | None = None  # as for Problem: all unless given
+    pullable: tuple[int, ...] | None = None
     answers: tuple[int, ...] | None = None
 
     def problem(self, **settings: Any) -> Problem:
@@ -45,7 +51,7 @@ class Instance:
         return Problem(self.arms, pullable=self.pullable, answers=self.answers, **settings)
 
     def gaussian(self, *, scale: float = 1.0) -> Gaussian:
-        """Return the world with Gaussian noise."""
+        """Return the world with Gaussian noise, of standard deviation `scale`."""
         return Gaussian(self.arms, self.theta, scale=scale)
 
     def signed(self) -> Signed:
@@ -61,6 +67,9 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
     """d unit vectors and one at a small angle to the first, which is best (Section 7.1.1).
 
     Arm 1 is best and arm d+1 barely worse; pulling arm 2 tells them apart fastest.
+
+    d: how many dimensions.
+    angle: between arms 1 and d+1.
     """
     _check(d=(d, 2))
     angle = _finite("angle", angle)
@@ -72,6 +81,8 @@ def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
     """The arms of `soare` with θ halfway between arms 1 and d+1: two exactly equal best arms.
 
     With ε = 0 every answer is wrong: it claims a difference that does not exist.
+
+    d, angle: as for `soare`: how many dimensions, and between arms 1 and d+1.
     """
     arms = soare(d, angle).arms
     return Instance(f"soare_tied({d}, {angle:g})", arms, 2.0 * _at_angle(d, angle / 2))
@@ -90,7 +101,12 @@ def canonical(d: int = 5, gap: float = 0.5) -> Instance:
 
 
 def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
-    """Arms and θ drawn uniformly from the unit sphere."""
+    """Arms and θ drawn uniformly from the unit sphere.
+
+    arms: how many.
+    d: how many dimensions.
+    seed: of the draws.
+    """
     _check(arms=(arms, 2), d=(d, 1), seed=(seed, 0))
     points = _on_sphere(arms + 1, d, seed)
     return Instance(f"sphere({arms}, {d}, {seed})", points[:-1], points[-1])
@@ -116,7 +132,13 @@ def shared_doubt() -> Instance:
 
 
 def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Instance:
-    """Arms of length √support with few features each, out of many, and a Gaussian θ."""
+    """Arms of length √support with few features each, out of many, and a Gaussian θ.
+
+    arms: how many.
+    d: how many features there are.
+    support: how many of them an arm has.
+    seed: of the draws.
+    """
     _check(arms=(arms, 2), d=(d, 1), seed=(seed, 0))
     checked_whole("support", support, least=1, most=d, error=InvalidEnvironment)
     rng = np.random.default_rng(seed)
@@ -128,7 +150,12 @@ def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Inst
 
 
 def items(d: int = 5, count: int = 30, seed: int = 0) -> Instance:
-    """d unit vectors to pull, and random items of length 1 to choose among (Fiez et al. 2019)."""
+    """d unit vectors to pull, and random items of length 1 to choose among (Fiez et al. 2019).
+
+    d: how many dimensions.
+    count: how many items.
+    seed: of the draws.
+    """
     _check(d=(d, 2), count=(count, 2), seed=(seed, 0))
     points = _on_sphere(count + 1, d, seed)
     return Instance(
@@ -180,6 +207,10 @@ def polynomial(points: int = 9, degree: int = 3, seed: int = 0) -> Instance:
 
     Features are Legendre polynomials of mean square 1, and θ is drawn uniformly from the unit
     sphere. Near the top neighbours are nearly as good.
+
+    points: how many.
+    degree: of the polynomial.
+    seed: of the draw of θ.
     """
     checked_whole("degree", degree, least=1, most=MOST_DEGREE, error=InvalidEnvironment)
     _check(points=(points, degree + 1), seed=(seed, 0))
@@ -190,7 +221,11 @@ def polynomial(points: int = 9, degree: int = 3, seed: int = 0) -> Instance:
 
 
 def hypercube(d: int = 5, seed: int = 0) -> Instance:
-    """A constant and all 2^d choices of d signs, with θ drawn uniformly from the unit sphere."""
+    """A constant and all 2^d choices of d signs, with θ drawn uniformly from the unit sphere.
+
+    d: how many signs.
+    seed: of the draw of θ.
+    """
     checked_whole("d", d, least=1, most=MOST_FACTORS, error=InvalidEnvironment)
     _check(seed=(seed, 0))
     arms = np.array([(1.0, *signs) for signs in product((-1.0, 1.0), repeat=d)])

@@ -6,6 +6,8 @@ from .two_valued import TwoValued
 class Signed(TwoValued):
     """Pay +1 with probability (1 + xᵀθ)/2, else -1. The noise is 1-sub-Gaussian (Hoeffding).
 
+    arms, theta: as for Gaussian.
+
     >>> Signed([[1, 0], [0, 1]], theta=[0.5, -1.0]).means
     array([ 0.5, -1. ])
     """

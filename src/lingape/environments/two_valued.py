@@ -27,7 +27,7 @@ class TwoValued(World):
             )
 
     def pull(self, arm: int, rng: np.random.Generator) -> float:
-        """Return one reward of `arm`."""
+        """Return one reward of `arm`; all randomness comes from `rng`."""
         low, high = self.reward_range
         return high if low + (high - low) * rng.random() < self.means[arm] else low
 

@@ -111,6 +111,9 @@ class RandomDesign:
 class ALBA(QuotaExplorer):
     """Find an ε-best arm with probability 1 - δ, in rounds that halve the arms in play.
 
+    problem: the arms, and what counts as an answer. It has to say norm_bound.
+    bound: None; it has its own.
+    ridge: None; its estimate has none.
     seed: of the draws; the same seed and rewards give the same pulls.
     """
 

@@ -52,6 +52,7 @@ from ..ties import LEADER, PULL, first_max
 class FrankWolfeSampling(SamplingExplorer):
     """Find an ε-best arm with probability 1 - δ, climbing towards the best proportions of pulls.
 
+    problem: the arms, and what counts as an answer.
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also forgets the rates of beaten rivals.

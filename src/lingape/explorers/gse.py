@@ -19,6 +19,7 @@ from ..scaffold.budget_phases import DesignedBudgetExplorer
 class GSE(DesignedBudgetExplorer):
     """Spend `budget` pulls in phases, each of which keeps one arm in `factor`.
 
+    problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     factor: η, a whole number from 2.
     bound: says what is proven at the end; it has no part in choosing pulls.

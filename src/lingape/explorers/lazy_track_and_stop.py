@@ -54,6 +54,7 @@ STEPS = 1_000  # of the design's solver; 10 to 250 are usual
 class LazyTrackAndStop(SamplingExplorer):
     """Track the best proportions for the estimate, solved again at each power of 2.
 
+    problem: the arms, and what counts as an answer.
     bound: decides when to stop; JedraProutiere() is the paper's.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "spanning" pulls a spanning set first, as the paper does; "each" every arm; "auto" as

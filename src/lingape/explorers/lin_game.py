@@ -63,6 +63,7 @@ MOST = 1_000
 class LinGame(SamplingExplorer):
     """Find an ε-best arm with probability 1 - δ, in a game against the closest alternative.
 
+    problem: the arms, and what counts as an answer.
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also leaves beaten rivals out of the game.
@@ -78,7 +79,7 @@ class LinGameC(SamplingExplorer):
     For those answers that do not lead, the estimate itself is an alternative, so that only doubt
     speaks for pulling for them.
 
-    bound, ridge, start, elimination: as for LinGame.
+    problem, bound, ridge, start, elimination: as for LinGame.
     """
 
     def _rule(self, stopping: StoppingRule) -> PullRule:

@@ -27,6 +27,7 @@ from ..stopping import Margin
 class LinGIFA(ContestExplorer):
     """Find the m best arms, led by the gap indices of all pairs.
 
+    problem: the arms, and what counts as an answer.
     bound: gives the widths; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "each" pulls every arm once first; "spanning" only as many as there are dimensions;

@@ -43,6 +43,7 @@ from ..ties import LEADER, RIVAL, first_max
 class LinT3C(SamplingExplorer):
     """Pull for the contest between a drawn leader and the arm that overtakes it most easily.
 
+    problem: the arms, and what counts as an answer.
     bound: decides when to stop.
     ridge: λ of the estimate, for bounds around a ridge estimate.
     start: "each" pulls every arm once first; "spanning" only as many as there are dimensions;

@@ -13,7 +13,9 @@ from ..scaffold.by_arm import ByArmExplorer
 class LinUGapE(ByArmExplorer):
     """Find an ε-best arm from linear estimates, comparing the intervals of single arms.
 
+    problem: the arms, and what counts as an answer. It has to say norm_bound.
     bound: SelfNormalized(), whose ellipsoid covers every arm at once.
+    ridge: λ of the estimate; 1 unless given.
     """
 
     def __init__(

@@ -90,6 +90,7 @@ class LinGapEBudget(BudgetContestExplorer):
         """Return how probable an answer worse than the best by more than ε is at most.
 
         h: H_ε (13), `complexity(problem, theta).lingape`; it needs θ.
+        budget: n, how many pulls.
 
         P ≤ (1 + nL²/(λd))^(d/2) exp(-(√a - √λ S)²/(2R²)),   a = (n - K)/H_ε,
 

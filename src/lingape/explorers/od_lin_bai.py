@@ -16,6 +16,7 @@ from ..scaffold.budget_phases import DesignedBudgetExplorer
 class ODLinBAI(DesignedBudgetExplorer):
     """Spend `budget` pulls in phases, each of which halves the dimension.
 
+    problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.

@@ -87,6 +87,10 @@ class Race(Conversation):
     a range (the variance is learnt arm by arm), or Gaussian with nothing else known.
     Also for problems in which some arms cannot be pulled, or not be the answer.
 
+    problem: the arms, and what rewards are like.
+    bound: None; it goes by evidence of its own.
+    ridge: None; its estimate has none.
+
     >>> problem = Problem([[1, 0], [0, 1]], noise="normal")
     >>> explorer, rng = Race(problem), np.random.default_rng(0)
     >>> while not explorer.done:
@@ -429,11 +433,14 @@ class Race(Conversation):
         return bool(needed.any()) or not challengers.isdisjoint(gone)
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run was paid (lanes/blocks.py), as if it had been told."""
+        """Take over what a compiled run, `lane` (lanes/blocks.py), was paid, as if told."""
         lane.hand_over(self)
 
     def take_over(self, block: Block, *, settled: bool, **state: Any) -> None:
-        """Go on from the state of a compiled run, in which `block` is open or was the last."""
+        """Go on from the `state` of a compiled run, in which `block` is open.
+
+        settled: or was the last.
+        """
         self.__dict__.update(state)
         self._discard()
         self._leader = block.leader if len(block.rivals) else None
@@ -448,7 +455,10 @@ class Race(Conversation):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:
-        """Return the explorer that `state` was taken from, to the last bit."""
+        """Return the explorer that `state` was taken from, to the last bit.
+
+        parts: settings by name, if others than the saved ones are to be used.
+        """
         return super().from_state(state, **{"bound": None} | parts)
 
     def _kept(self) -> dict[str, Any]:

@@ -82,6 +82,10 @@ class PhaseEnd:
 class RAGE(QuotaExplorer):
     """Find an ε-best item with probability 1 - δ, in phases of doubling accuracy.
 
+    problem: the arms, and which of them can be pulled and be the answer.
+    bound: None; it has its own.
+    ridge: None; its estimate has none.
+
     >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=0.1)
     >>> explorer = RAGE(problem)
     >>> while not explorer.done:

@@ -20,6 +20,7 @@ from ..scaffold.budget_phases import PhasedBudgetExplorer
 class SequentialHalving(PhasedBudgetExplorer):
     """Spend `budget` pulls in phases, each of which discards half of the arms.
 
+    problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     bound: says what is proven at the end; Unstructured() does not trust features either.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.

@@ -10,7 +10,12 @@ from ..scaffold.by_arm import ByArmExplorer
 
 
 class UGapE(ByArmExplorer):
-    """Find an ε-best arm from each arm's own rewards alone."""
+    """Find an ε-best arm from each arm's own rewards alone.
+
+    problem: the arms, and what counts as an answer. Features are ignored.
+    bound: gives the interval of each arm; only Unstructured() does.
+    ridge: None; averages have none.
+    """
 
     def __init__(
         self, problem: Problem, *, bound: Unstructured = Unstructured(), ridge: float | None = None

@@ -21,6 +21,7 @@ from ..stopping import Surest
 class UGapEBudget(SurestArmExplorer):
     """Spend `budget` pulls on the arms whose intervals overlap most.
 
+    problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     bound: says what is proven at the end, and brings the estimate.
     exploration: a/R², the square of how many standard deviations of an arm's estimate its interval

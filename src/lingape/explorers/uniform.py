@@ -9,7 +9,11 @@ from ..scaffold.planned import PlannedExplorer
 
 
 class Uniform(PlannedExplorer):
-    """Pull all arms equally often until one is proven best."""
+    """Pull all arms equally often until one is proven best.
+
+    problem: the arms, and what counts as an answer.
+    bound, ridge: as for XYStatic.
+    """
 
     def __init__(
         self, problem: Problem, *, bound: Bound = FixedDesign(), ridge: float | None = None

@@ -30,12 +30,13 @@ from ..ties import PULL
 class XYAdaptive(PhasedExplorer):
     """Narrow the arms down phase by phase.
 
+    problem: the arms, and what counts as an answer.
     alpha: how much shorter the longest difference gets in a phase.
     monotone: whether an arm once discarded stays out. As published (False) it may come back, and
         does: a phase about few arms learns little of the others. It may even cycle
         without end, so that this is for reproducing published figures.
     bound: as for XYStatic; with corrected constants phase j gets 6/(π²j²) of δ.
-    design: as for XYStatic.
+    design, ridge: as for XYStatic.
     """
 
     settings: ClassVar[tuple[str, ...]] = ("design", "alpha", "monotone")
@@ -83,7 +84,7 @@ class XYAdaptive(PhasedExplorer):
         return self.alpha * self._longest * (1 + PULL)
 
     def phase_over(self, estimate: LeastSquares) -> bool:
-        """Whether the longest difference is as short as the phase was to make it."""
+        """Whether `estimate` has the longest difference as short as the phase was to make it."""
         return self.plan.over(estimate) and self._length(estimate) <= self.target
 
     def _length(self, estimate: LeastSquares) -> float:

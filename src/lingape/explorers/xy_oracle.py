@@ -24,6 +24,7 @@ TOLERANCE = 1e-9  # of the value; the shares are then good to about four digits
 class XYOracle(PlannedExplorer):
     """Follow the best allocation for a known θ until the best arm is confirmed.
 
+    problem: the arms, and what counts as an answer.
     theta: the true θ, which no explorer that finds anything may know.
     test: "true" compares intervals with the true gaps, as Soare et al. and the paper do;
         "estimated" with the estimated ones.

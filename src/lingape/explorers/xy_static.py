@@ -21,6 +21,7 @@ from ..scaffold.planned import PlannedExplorer, plan_for
 class XYStatic(PlannedExplorer):
     """Follow the min-max design over all differences of arms until one arm is proven best.
 
+    problem: the arms, and what counts as an answer.
     bound: FixedDesign() has its constants right, FixedDesign("printed") as in Proposition 1.
     design: "rounded" follows proportions within 1 % of optimal that treat like arms alike;
         "greedy" picks pulls one by one, each to shorten the longest difference most.

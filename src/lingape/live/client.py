@@ -118,6 +118,7 @@ class Client:
         """Begin an experiment; if it exists with the same settings, go on with it.
 
         name: 1 to 100 letters, digits, dots, dashes and underscores.
+        problem: the question; rewards that its noise rules out are refused.
         explorer: which algorithm chooses arms, with settings if needed, such as
             "lingape(bound=self_normalized)".
         seed: of explorers that draw random numbers.
@@ -163,7 +164,11 @@ class Client:
 
 
 class RemoteExperiment(Workplace):
-    """An experiment on a server, with the methods of Experiment."""
+    """An experiment on a server, with the methods of Experiment; Client.experiment opens one.
+
+    client: of the server.
+    name: of the experiment.
+    """
 
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, checked_name(name)
@@ -202,7 +207,10 @@ class RemoteExperiment(Workplace):
         return self._post("void", {"ticket": id_of(ticket), "reason": reason}, _progress)
 
     def add(self, arm: int, reward: float, *, key: str | None = None) -> Progress:
-        """Record a reward that no ticket asked for. Without a key it makes one."""
+        """Record a reward that no ticket asked for; see Experiment.add.
+
+        Without a key it makes one.
+        """
         return self._post("add", {"arm": arm, "reward": reward, "key": key or _key()}, _progress)
 
     def add_arms(
@@ -275,7 +283,7 @@ class RemoteExperiment(Workplace):
         )
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        """Return the events whose number is above `after`, oldest first."""
+        """Return the events whose number is above `after`, at most `limit`, oldest first."""
         found: list[Event] = []
         while limit is None or len(found) < limit:
             count = PAGE if limit is None else min(PAGE, limit - len(found))

@@ -24,7 +24,11 @@ LOOK = 0.5  # seconds between looks while waiting for a change
 
 @dataclass(frozen=True)
 class Failure:
-    """A ticket whose reward is unavailable, and why."""
+    """A ticket whose reward is unavailable.
+
+    ticket: which.
+    reason: what was raised.
+    """
 
     ticket: Ticket
     reason: Exception
@@ -32,7 +36,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run."""
+    """The result of a run.
+
+    certificate: what is proven.
+    told: how many rewards this run told.
+    failures: tickets whose reward is unavailable.
+    """
 
     certificate: LogCertificate
     told: int
@@ -66,8 +75,14 @@ class Workplace(Protocol):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
     def export(self, path: str | Path) -> int:
-        """Write the log to a new file as JSON lines, each event with its hash; return how many."""
+        """Write the log to a new file as JSON lines, each event with its hash; return how many.
+
+        path: of the file.
+        """
         return write_export(path, self.export_lines())
 
     def watch(self) -> Iterator[Status]:
@@ -117,6 +132,7 @@ class Workplace(Protocol):
         """Call `reward_fn` with tickets, in threads, until the question is answered.
 
         If it raises, the ticket is voided and the exception is among the failures returned.
+        workers: how many threads.
         max_pulls: how many calls to make at most.
         max_failures: how many failures in a row end the run; the last one is raised.
         ttl: for how long to count on each reward, as for ask.

@@ -129,7 +129,11 @@ def _form(hint: Any) -> Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened, as a line of the log."""
+    """Something that happened, as a line of the log.
+
+    seq: its number in the log, from 1.
+    time: when, in seconds since 1970.
+    """
 
     kind: ClassVar[str]
     words: ClassVar[str]  # for people: {name} stands for the field of that name
@@ -149,22 +153,32 @@ class Event:
     def apply(self, replay: "Replay", digest: str) -> None:
         """Change the state accordingly, or raise if it cannot follow on the events before.
 
+        replay: the state.
         digest: the hash of the log up to this event.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Created(Event):
-    """The first event: the question, and who explores."""
+    """The first event: the question, and who explores.
+
+    seq, time: as for every Event.
+    name: of the experiment.
+    problem: the question, as Problem.to_dict returns it.
+    explorer: who explores, as text (lingape.specs).
+    seed: for explorers that draw at random.
+    version: of lingape.
+    format: of the log.
+    """
 
     kind = "created"
     words = "Began with {problem}, explored by {explorer}."
     seq: int = 1
     name: str
-    problem: dict[str, Any]  # Problem.to_dict()
-    explorer: str  # as text, see lingape.specs
+    problem: dict[str, Any]
+    explorer: str
     seed: int
-    version: str  # of lingape
+    version: str
     format: int = FORMAT
 
     def apply(self, replay: "Replay", digest: str) -> None:
@@ -173,12 +187,19 @@ class Created(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Event):
-    """Arms were handed out, one ticket each."""
+    """Arms were handed out, one ticket each.
+
+    seq, time: as for every Event.
+    tickets: the id and the arm of each.
+    deadline: after which they are no longer counted on, in seconds since 1970; None for never.
+    worker: who asked, if that was said.
+    key: under which asking again gives the same tickets, if there is one.
+    """
 
     kind = "asked"
     words = "{worker} asked for {tickets}"
     tickets: Tickets
-    deadline: Time | None  # after which they are no longer counted on
+    deadline: Time | None
     worker: str | None
     key: str | None
 
@@ -195,7 +216,13 @@ class Asked(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Told(Event):
-    """The reward of a ticket arrived."""
+    """The reward of a ticket arrived.
+
+    seq, time: as for every Event.
+    ticket: its id.
+    arm: what was pulled.
+    reward: what it paid.
+    """
 
     kind = "told"
     words = "{arm} paid {reward} (ticket {ticket})"
@@ -221,7 +248,12 @@ class Told(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Voided(Event):
-    """A ticket will have no reward."""
+    """A ticket will have no reward.
+
+    seq, time: as for every Event.
+    ticket: its id.
+    reason: why.
+    """
 
     kind = "voided"
     words = "Ticket {ticket} was voided: {reason}"
@@ -239,7 +271,13 @@ class Voided(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Added(Event):
-    """A reward arrived that no ticket asked for."""
+    """A reward arrived that no ticket asked for.
+
+    seq, time: as for every Event.
+    arm: what was pulled.
+    reward: what it paid.
+    key: under which adding it again changes nothing, if there is one.
+    """
 
     kind = "added"
     words = "{arm} paid {reward} (added without a ticket)"
@@ -261,13 +299,20 @@ class Added(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Carried(Event):
-    """The rewards of another experiment with the same arms were taken over, in their order."""
+    """The rewards of another experiment with the same arms were taken over, in their order.
+
+    seq, time: as for every Event.
+    experiment: which one.
+    upto: the number of its last event that was taken over.
+    digest: the hash of its log up to there.
+    rewards: pairs of an arm and a reward.
+    """
 
     kind = "carried"
     words = "{rewards} taken over from {experiment}"
     experiment: str
-    upto: int  # its last event that was taken over
-    digest: str  # the hash of its log up to there
+    upto: int
+    digest: str
     rewards: Rewards
 
     @property
@@ -282,13 +327,20 @@ class Carried(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(Event):
-    """Arms were added, which are numbered on from those that there were."""
+    """Arms were added, which are numbered on from those that there were.
+
+    seq, time: as for every Event.
+    arms: the features of each, or its levels by factor.
+    names: what they are called; none if their levels say it, or none have names.
+    first: the number of the first.
+    key: the caller's, which is used once; None if there is none.
+    """
 
     kind = "joined"
     words = "{arms} added"
     arms: Arms
-    names: Texts  # none if they need none
-    first: int  # the number of the first
+    names: Texts
+    first: int
     key: str | None
 
     @property
@@ -303,7 +355,12 @@ class Joined(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Retired(Event):
-    """An arm is not pulled any more, nor the answer."""
+    """An arm is not pulled any more, nor the answer.
+
+    seq, time: as for every Event.
+    arm: its number.
+    reason: why, as was said.
+    """
 
     kind = "retired"
     words = "{arm} was retired: {reason}"
@@ -320,12 +377,17 @@ class Corrected(Event):
     """A reward was recorded wrongly: from the beginning, another one counts in its place.
 
     The question is then judged anew, even if it was answered.
+
+    seq, time: as for every Event.
+    corrects: the number of the event that told or added the reward.
+    reward: the right one; None if there was no such trial.
+    reason: why, as was said.
     """
 
     kind = "corrected"
     words = "The reward of event {corrects} is {reward}: {reason}"
-    corrects: int  # the event that told or added it
-    reward: float | None  # None if there was no such trial
+    corrects: int
+    reward: float | None
     reason: str
 
     def apply(self, replay: "Replay", digest: str) -> None:
@@ -336,12 +398,17 @@ class Corrected(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Settled(Event):
-    """The question was answered, by the event before."""
+    """The question was answered, by the event before.
+
+    seq, time: as for every Event.
+    certificate: what is proven, as Certificate.to_dict returns it.
+    corrections: how many there were before it.
+    """
 
     kind = "settled"
     words = "{certificate}"
-    certificate: dict[str, Any]  # Certificate.to_dict()
-    corrections: int = 0  # before it
+    certificate: dict[str, Any]
+    corrections: int = 0
 
     @property
     def reference(self) -> str:

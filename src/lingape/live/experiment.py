@@ -446,7 +446,7 @@ class Experiment(SharedLog, Workplace):
         return found
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        """Return the events whose number is above `after`, oldest first."""
+        """Return the events whose number is above `after`, at most `limit`, oldest first."""
         with self._store.view(self.name) as view:
             entries = list(read_linked(view, after, limit))
         self._store.sync()
@@ -468,7 +468,11 @@ class Experiment(SharedLog, Workplace):
 
     @classmethod
     def from_export(cls, path: str | Path, url: str) -> Self:
-        """Return the experiment in an export, copied event by event into another database."""
+        """Return the experiment in an export, copied event by event into another database.
+
+        path: the file that `export` wrote.
+        url: the database, as for Experiment.open.
+        """
         entries = list(read_export(path))
         verify(entries)
         created = from_text(entries[0].text, place=1)

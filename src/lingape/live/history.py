@@ -16,7 +16,10 @@ KEPT = 2_048  # points, while reading
 class Point(NamedTuple):
     """Which arm led after so many rewards, and what was proven.
 
-    gap_bound: B(t); None while nothing is proven.
+    pulls: how many rewards.
+    leader: the arm that looked best.
+    rival: the arm that might have beaten it by most.
+    gap_bound: B(t); None while nothing was proven.
     """
 
     pulls: int

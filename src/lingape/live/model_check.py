@@ -41,6 +41,10 @@ WAY_OUT = (
 class ArmFit(NamedTuple):
     """How far one arm's average lies from the linear fit.
 
+    arm, name: which arm it is.
+    pulls: how many rewards it has.
+    average: of these.
+    fitted: what the average would be if the fit were perfect.
     z: the difference in its standard deviations; 0 where the fit goes through it.
     """
 
@@ -136,7 +140,7 @@ def check(replay: Replay, now: float) -> ModelCheck:
 
 
 def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
-    """Compare rewards with the linear model, and with R if it is known."""
+    """Compare `rewards` with the linear model of a `problem`, and with R if it is known."""
     pulled, stated = np.flatnonzero(rewards.counts), problem.noise.scale
     if not len(pulled):
         return ModelCheck((), None, stated, None, None, ())

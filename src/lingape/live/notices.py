@@ -36,7 +36,10 @@ class Notice:
             )
 
     def send(self, certificate: LogCertificate) -> list[str]:
-        """Do it; return what went wrong, in sentences."""
+        """Do it; return what went wrong, in sentences.
+
+        certificate: of the question that is answered.
+        """
         troubles = []
         if self.command is not None:
             troubles += self._run(self.command, certificate)

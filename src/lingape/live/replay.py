@@ -53,10 +53,14 @@ class Open(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What every reward changes."""
+    """What every reward changes.
 
-    pulls: int  # rewards, told and added
-    settled: bool  # the question is answered
+    pulls: how many rewards there are, told and added.
+    settled: whether the question is answered.
+    """
+
+    pulls: int
+    settled: bool
 
 
 class Addition(NamedTuple):
@@ -70,8 +74,9 @@ class LogCertificate(Certificate, Data):
     """What is proven, and the log that proves it.
 
     The hash covers everything in the log up to that event: if it was kept, it shows whether
-    a log is the one that the certificate is about.
+    a log is the one that the certificate is about. Everything else is as for Certificate.
 
+    experiment: its name.
     statement: what is proven, in words.
     event: the number of the event that proves it.
     digest: the hash of the log up to it.
@@ -91,7 +96,7 @@ class LogCertificate(Certificate, Data):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return what `to_dict` wrote."""
+        """Return what `to_dict` wrote as `data`."""
         bound = np.inf if data["gap_bound"] is None else data["gap_bound"]
         return super().from_dict(data | {"gap_bound": bound})
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..certificate import share, upward
 from ..data import Data
 from ..explorers import Contest
+from ..html import as_html
 from ..printable import columns_of, printable
 from ..remaining import Remaining, remaining
 from ..scaffold import ContestExplorer
@@ -33,6 +34,9 @@ STATES = {
 class Standing(NamedTuple):
     """How an arm stands: its pulls, and how much better than the leader it is.
 
+    arm, name: which arm it is.
+    pulls: how many rewards it has.
+    pending, overdue, voided: how many of its tickets are awaited, late, and without a reward.
     gap: estimated mean minus the leader's; None until arms can be compared.
     low: it is at least this.
     high: it is at most this.
@@ -67,7 +71,11 @@ class Standing(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """An experiment whose log is damaged, or of another version, and what to do about it."""
+    """An experiment whose log is damaged, or of another version.
+
+    name: of the experiment.
+    error: what is wrong, and what to do about it.
+    """
 
     name: str
     error: str
@@ -77,22 +85,26 @@ class Unreadable(NamedTuple):
 class Summary(Data):
     """How an experiment stands, in a line.
 
+    name: of the experiment.
+    explorer: who explores.
     arms: how many there are.
     factors: what they are combinations of, if that was said.
     pulls: rewards, told and added.
     pending: tickets whose reward is awaited.
     overdue: tickets past their deadline; their rewards still count.
     voided: tickets that will have no reward.
-    answer: the arm that the certificate names, once settled.
-    leader: the arm that looks best now; None until arms can be compared.
-    rival: the arm that may still beat it by most; of explorers with p-values, the one with the
-        largest.
+    settled: whether the question is answered.
+    answer, answer_name: the arm that the certificate names, once settled.
+    leader, leader_name: the arm that looks best now; None until arms can be compared.
+    rival, rival_name: the arm that may still beat it by most; of explorers with p-values, the one
+        with the largest.
     gap_bound: B(t): how much better than the leader the best arm may be, at most; None while
         nothing is proven.
     ruled_out: how many arms are ruled out as best; None if the explorer has no p-values.
     minimize: whether the lowest average is the best.
     retired: how many arms were taken out.
     corrections: how many times a reward was corrected.
+    epsilon, delta: the problem's.
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
@@ -138,6 +150,8 @@ class Summary(Data):
 class Status(Summary):
     """How an experiment stands, what is proven, and how each arm compares.
 
+    What is said in a line is as for Summary.
+    check: whether rewards look as assumed.
     certificate: what is proven; if there are more than 500 arms, without its p_values.
     standings: at most 500 arms, those that may be best first; if there are more, those most
         pulled are among them.
@@ -153,15 +167,22 @@ class Status(Summary):
     per_hour: float | None
 
     def __str__(self) -> str:
+        first, *rest = self._sentences()
+        return "\n".join([first, str(self.certificate), self.table(), *rest])
+
+    def _repr_html_(self) -> str:
+        first, *rest = self._sentences()
+        text = "\n".join([first, str(self.certificate), *rest])
+        return as_html(self.name, text, self._rows(), more=self.arms - SHOWN)
+
+    def _sentences(self) -> list[str]:
         rewards = "1 reward" if self.pulls == 1 else f"{self.pulls} rewards"
-        lines = [
+        return [
             f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
             f"{self.overdue} overdue, {self.voided} voided{self._corrected()}.",
-            str(self.certificate),
-            self.table(),
             *self._time_left(),
+            *(f"Warning: {warning}" for warning in self.warnings),
         ]
-        return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
 
     def _corrected(self) -> str:
         if not self.corrections:
@@ -181,6 +202,13 @@ class Status(Summary):
 
     def table(self) -> str:
         """Return how the foremost arms stand, in columns, each with its value."""
+        rows = self._rows()
+        lines = [columns_of(rows)]
+        if (rest := self.arms - len(rows) + 1) > 0:
+            lines.append(f"  and {rest:,} more")
+        return "\n".join(lines)
+
+    def _rows(self) -> list[list[str]]:
         shown, raced = self.standings[:SHOWN], self.ruled_out is not None
         lifted = any(one.lift is not None for one in shown)
         rows = [
@@ -205,10 +233,7 @@ class Status(Summary):
                     *([self._evidence(one)] if raced else []),
                 ]
             )
-        lines = [columns_of(rows)]
-        if (rest := self.arms - len(shown)) > 0:
-            lines.append(f"  and {rest:,} more")
-        return "\n".join(lines)
+        return rows
 
     def _evidence(self, one: Standing) -> str:
         """Return the evidence that an arm is not best, in a word."""

@@ -20,7 +20,13 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Verification(Data):
-    """What a log was found to prove."""
+    """What a log was found to prove.
+
+    events: how many it has.
+    pulls: how many rewards.
+    digest: the hash of all of it.
+    certificate: what follows from it.
+    """
 
     events: int
     pulls: int
@@ -43,7 +49,8 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     promised, that keys were used once, and that the certificate follows from the rewards: the same
     arm, and the same bound up to rounding.
     A log that lost its end is whole as far as it goes: only a hash kept elsewhere shows the loss.
-    head: where the log should end.
+    entries: the log, as `read_export` yields it.
+    head: where it should end.
     """
     replay: Replay | None = None
     at = Head(0, START)
@@ -138,7 +145,7 @@ def write_export(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def read_export(path: str | Path) -> Iterator[Entry]:
-    """Yield the entries of a log that was exported as JSON lines."""
+    """Yield the entries of a log that was exported to `path` as JSON lines."""
     with open(path, "rb") as file:
         for place, line in enumerate(file, start=1):
             try:

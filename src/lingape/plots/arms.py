@@ -81,6 +81,8 @@ def margin(trace: Trace) -> "Figure":
     """Draw B(t) over the pulls of a run, and below it the two arms in the closest contest.
 
     The run stops when B(t) falls to ε. The axis of B(t) is logarithmic, but linear near 0.
+
+    trace: what `lingape.trace.trace` returned.
     """
     points = trace.points
     if not points:

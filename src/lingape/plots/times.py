@@ -32,6 +32,8 @@ def stopping_times(
     The bars are 95 % bootstrap intervals for the mean. Runs that were stopped at the limit are
     hollow; a mean over any of them is hollow too, and can only be too small.
 
+    rows: those of a study's results.
+    log: whether the axis of pulls is logarithmic.
     lower_bounds: for each instance the samples that every algorithm needs on average, or None
         where that is unknown.
     """
@@ -95,7 +97,10 @@ def stopping_curve(
     The bars are 95 % bootstrap intervals for the mean. A mean over runs of which some were stopped
     at the limit is hollow, and can only be too small.
 
+    rows: those of a study's results.
     x: for each instance its place on the axis.
+    xlabel: what to write below the axis.
+    log: whether the axis of pulls is logarithmic.
     reported: what others published, by label: pulls for each x. Drawn thin and grey, with the
         marker of the explorer of the same name.
     """
@@ -157,6 +162,7 @@ def distribution(
 
     samples_by_label: for each label the pulls of each run, `math.inf` for runs that a limit (the
         same for all of them) stopped before: their curve stays below 100 %.
+    xlabel: what to write below the axis.
     """
     if not samples_by_label:
         raise InvalidArgument("distribution needs the samples of at least one label; got none.")

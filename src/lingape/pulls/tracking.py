@@ -50,7 +50,11 @@ class Tracking:
         rival: int,
         pullable: BoolArray | None = None,
     ) -> Mix:
-        """Return w*, p* and ρ for the gap between two arms; the same for either order."""
+        """Return w*, p* and ρ for the gap between `leader` and `rival`, in either order.
+
+        features: of all arms.
+        pullable: which of them can be pulled; all unless given.
+        """
         if features is not self._features:  # first use, or handed on to another problem
             usable = features if pullable is None else features[pullable]
             self._features, self._program, self._mixes = features, DirectionProgram(usable), {}
@@ -66,6 +70,7 @@ class Tracking:
         return self._mixes[pair]
 
     def kernel(self, stage: Stage) -> "TrackingKernel":
+        """Return this rule for the compiled lane, as a run begins at `stage`."""
         return new_tracking(stage.estimate.features.shape[1])
 
     def help(
@@ -76,7 +81,10 @@ class Tracking:
         leader: int,
         rival: int,
     ) -> Any:
-        """Return the kernel with the proportions for a pair that it has not met before."""
+        """Return `kernel` with the proportions for `leader` and `rival`, whom it has not met.
+
+        features, means: of all arms; the means do not matter.
+        """
         p = self.mix(features, leader, rival).proportions
         support = np.flatnonzero(p)
         key = min(leader, rival) * len(p) + max(leader, rival)

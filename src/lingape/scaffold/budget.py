@@ -34,7 +34,10 @@ from .conversation import ContestExplorer, Conversation, Spanning, adaptive_only
 
 @dataclass(frozen=True)
 class BudgetCertificate(Certificate):
-    """What is proven about the answer of an explorer that has `budget` pulls."""
+    """What is proven about the answer of an explorer that has `budget` pulls.
+
+    Everything else is as for Certificate.
+    """
 
     budget: int = 0
 
@@ -198,7 +201,7 @@ class BudgetContestExplorer(BudgetExplorer, ContestExplorer):
         super()._finish_if_spent()
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run was paid, as if it had been told."""
+        """Take over what a compiled run, `lane`, was paid, as if it had been told."""
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(self.parts.pull, self.parts.stopping)
         if lane.begun:

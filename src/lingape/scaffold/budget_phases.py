@@ -154,7 +154,7 @@ class PhasedBudgetExplorer(BudgetExplorer):
         self.before, self._before_sums = before, sums
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run was paid, as if it had been told."""
+        """Take over what a compiled run, `lane`, was paid, as if it had been told."""
         self.__dict__.update(lane.explorer.__dict__)
 
 

@@ -26,6 +26,7 @@ from ..errors import (
     InvalidBound,
     LingapeError,
 )
+from ..html import MOST, as_html
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule
@@ -87,6 +88,17 @@ class Conversation(Savable):
         if self._verdict is None:
             return f"<{type(self).__name__} of {self.problem!r} after {pulls}>"
         return f"<{type(self).__name__} of {self.problem!r}, settled on {self._verdict.name!r}>"
+
+    def _repr_html_(self) -> str:
+        counts, p_values = self.counts, self.p_values
+        rows: list[list[object]] = [["arm", "pulls"]]
+        if p_values is not None:
+            rows[0].append("p-value of being best")
+        for arm in np.argsort(-counts, kind="stable")[:MOST].tolist():
+            evidence = [] if p_values is None else [f"{p_values[arm]:.4g}"]
+            rows.append([self.problem.name(arm), f"{counts[arm]:,}", *evidence])
+        text, more = f"{self.problem!r}\n{self.certificate()}", len(counts) - MOST
+        return as_html(type(self).__name__, text, rows, more=more)
 
     @abstractmethod
     def _pick(self, estimate: LeastSquares) -> int:
@@ -161,7 +173,10 @@ class Conversation(Savable):
         self._update(index, self.problem.gain(value))
 
     def tell_many(self, arms: Iterable[int], rewards: Iterable[float]) -> None:
-        """Learn several rewards, in order; if any is refused, none is recorded."""
+        """Learn several rewards, in order; if any is refused, none is recorded.
+
+        arms, rewards: equally many of each.
+        """
         indices = [self.problem.check_pull(arm) for arm in several("arms", arms)]
         values = [self.problem.check_reward(reward) for reward in several("rewards", rewards)]
         if len(indices) != len(values):
@@ -397,7 +412,7 @@ class ContestExplorer(Conversation):
             self._contest = contests.closest(self.estimate, stopping.unasked)
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run was paid (lanes/compiled.py), as if it had been told."""
+        """Take over what a compiled run, `lane` (lanes/compiled.py), was paid, as if told."""
         _, contests, pull, stopping = self.parts
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(pull, stopping)

@@ -42,7 +42,7 @@ class PhasedExplorer(Conversation):
 
     @abstractmethod
     def phase_over(self, estimate: LeastSquares) -> bool:
-        """Whether these are all the pulls of the phase."""
+        """Whether the pulls in `estimate` are all those of the phase."""
 
     @abstractmethod
     def _phase_problem(self) -> Problem:
@@ -142,7 +142,7 @@ class PhasedExplorer(Conversation):
             raise ValueError("a phase cannot have more pulls than the run")
 
     def adopt(self, lane: Any) -> None:
-        """Take over what a compiled run was paid, as if it had been told."""
+        """Take over what a compiled run, `lane`, was paid, as if it had been told."""
         self.__dict__.update(lane.explorer.__dict__)
 
 
@@ -183,7 +183,10 @@ class QuotaExplorer(PhasedExplorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], **parts: Any) -> Self:
-        """Return the explorer that `state` was taken from, to the last bit."""
+        """Return the explorer that `state` was taken from, to the last bit.
+
+        parts: settings by name, if others than the saved ones are to be used.
+        """
         return super().from_state(state, **{"bound": None} | parts)
 
     def _rejoin(self, active: IntArray, kept: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from ..complexity import characteristic_time
 from ..environments import Instance
 from ..errors import DesignFailed, InvalidArgument, InvalidState, imported, in_words
+from ..html import as_html
 from ..printable import markdown_table, printable
 from ..rates import clopper_pearson
 from ..runs import Ending
@@ -28,7 +29,16 @@ SUMMARY_HEADS = ("mean pulls", "± s.e.", "× lower bound")  # heads of columns
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one run."""
+    """The result of one run.
+
+    explorer, instance, seed: which run of the study it is.
+    arm: the answer.
+    correct: whether no arm is better than it by more than ε.
+    pulls: how many there were.
+    counts: how many of each arm.
+    ending: why it ended, in words.
+    seconds: how long it took.
+    """
 
     explorer: str
     instance: str
@@ -163,20 +173,33 @@ class RowLog:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one explorer on one instance, summarised."""
+    """The runs of one explorer on one instance, summarised.
+
+    explorer, instance: which.
+    runs: how many there were.
+    unfinished: runs that the limit ended: the mean is then too small.
+    mean: of their pulls.
+    standard_error: of the mean; None for a single run.
+    errors: runs that ended with an arm worse than the best by more than ε.
+    error_rate: their share.
+    error_low, error_high: the Clopper–Pearson interval of the error rate, 95 %.
+    lower_bound: no algorithm needs fewer pulls on average (Gaussian noise, ε = 0); None if not
+        known.
+    ratio: mean / lower_bound.
+    """
 
     explorer: str
     instance: str
     runs: int
-    unfinished: int  # runs that the limit ended: the mean is then too small
-    mean: float  # pulls
-    standard_error: float | None  # of the mean; None for a single run
-    errors: int  # runs that ended with an arm worse than the best by more than ε
+    unfinished: int
+    mean: float
+    standard_error: float | None
+    errors: int
     error_rate: float
-    error_low: float  # Clopper–Pearson, 95 %
+    error_low: float
     error_high: float
-    lower_bound: float | None  # no algorithm needs fewer on average; Gaussian noise, ε = 0
-    ratio: float | None  # mean / lower_bound
+    lower_bound: float | None
+    ratio: float | None
 
     def as_cells(self) -> list[str]:
         """Return the cells of a table under SUMMARY_HEADS and, last, the errors."""
@@ -191,7 +214,11 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The rows of a study."""
+    """The rows of a study.
+
+    study: which it is.
+    rows: the result of each run.
+    """
 
     study: "Study"
     rows: list[Row]
@@ -247,18 +274,24 @@ class Results:
 
     def table(self) -> str:
         """Return the summary as a Markdown table."""
+        rows, note = self._table()
+        table = markdown_table(rows, "llrrrrl")
+        return f"{table}\n\n{note}" if note else table
+
+    def _repr_html_(self) -> str:
+        rows, note = self._table()
+        return as_html("Study", note, rows)
+
+    def _table(self) -> tuple[list[list[str]], str]:
+        """Return the summary in rows, the heading first, and a note on it."""
         cells = self.summary()
-        heading = ["explorer", "instance", "runs", *SUMMARY_HEADS, "errors (95 %)"]
-        rows = [
-            [printable(cell.explorer), printable(cell.instance), str(cell.runs), *cell.as_cells()]
-            for cell in cells
-        ]
-        table = markdown_table([heading, *rows], "llrrrrl")
+        rows = [["explorer", "instance", "runs", *SUMMARY_HEADS, "errors (95 %)"]]
+        for cell in cells:
+            names = [printable(cell.explorer), printable(cell.instance)]
+            rows.append([*names, str(cell.runs), *cell.as_cells()])
         cut = sum(cell.unfinished for cell in cells)
-        if not cut:
-            return table
         runs = "1 run was" if cut == 1 else f"{cut} runs were"
-        return f"{table}\n\n{runs} stopped at {self.study.max_pulls:,} pulls (≥)."
+        return rows, f"{runs} stopped at {self.study.max_pulls:,} pulls (≥)." if cut else ""
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the rows as a pandas table."""

@@ -48,6 +48,7 @@ class Study:
         "signed" for rewards of ±1, or "zero_one" for rewards of 0 and 1.
     problem: settings of every problem: delta, epsilon, noise (1 unless given, and "binary" in the
         world "zero_one"), norm_bound (S, the length of θ unless given).
+    max_pulls: where runs are stopped.
 
     All explorers meet the same noise: that of the n-th pull depends on the instance's name and the
     seed, not on the explorer. So results depend neither on the number and order of workers nor on
@@ -99,7 +100,10 @@ class Study:
         return kind(instance.arms, instance.theta)
 
     def noise(self, instance: str, seed: int) -> np.random.SeedSequence:
-        """Return the seed of a run's noise: run(..., seed=this) plays the run again."""
+        """Return what to seed a run's noise with: run(..., seed=this) plays it again.
+
+        instance, seed: which run it is.
+        """
         return np.random.SeedSequence(
             seed, spawn_key=(zlib.crc32(instance.encode(errors="surrogatepass")),)
         )
@@ -165,12 +169,16 @@ class Study:
                     lane.prepare(world.kernel())
 
     def read(self, path: str | Path) -> "Results":
-        """Return the rows that are in a file so far."""
+        """Return the rows that are in the file at `path` so far."""
         rows = {row.key: row for row in RowLog.read(Path(path), self.header())[0]}
         return Results(self, [rows[task] for task in self._in_order() if task in rows])
 
     def play(self, explorer: str, instance: str, seed: int) -> Row:
-        """Play one run."""
+        """Play one run of an explorer on an instance with a seed, as the study calls them.
+
+        explorer, instance: their labels.
+        seed: one of the study's.
+        """
         where = self.instances[instance]
         try:
             made = specs.make(self.explorers[explorer], self.posed(where), where.theta)

@@ -26,7 +26,12 @@ ROUNDS = 200  # enough for several rebuilds of every cache
 
 
 class Tape:
-    """Rewards written down in advance: the n-th pull of an arm pays the same in every run."""
+    """Rewards written down in advance: the n-th pull of an arm pays the same in every run.
+
+    means: of the arms.
+    scale: the standard deviation of the Gaussian noise.
+    seed: of the noise.
+    """
 
     def __init__(self, means: FloatArray, *, scale: float = 1.0, seed: int = 0) -> None:
         self._means, self._scale = means, scale
@@ -38,7 +43,7 @@ class Tape:
 
 
 def pulls_of(explorer: Explorer, tape: Tape, rounds: int = ROUNDS) -> list[int]:
-    """Let the explorer play against the tape and return the arms it pulled."""
+    """Return the arms that `explorer` pulls, told what `tape` pays, in at most `rounds` pulls."""
     pulled: list[int] = []
     while not explorer.done and len(pulled) < rounds:
         pulled.append(explorer.ask())

@@ -27,7 +27,7 @@ def refusal(
 
 
 def errors_allowed(runs: int, delta: float, doubt: float = 1e-3) -> int:
-    """Return the most errors in `runs` that chance explains if the error rate is δ.
+    """Return the most errors in `runs` that chance explains if the error rate is `delta`.
 
     More occur with probability below `doubt`.
 

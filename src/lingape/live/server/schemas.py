@@ -31,7 +31,8 @@ from ..replay import LogCertificate
 from ..texts import LONGEST, NAME
 
 WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exactly
-DESCRIBED = re.compile(r"^(\w+): (.*(?:\n    .*)*)", re.MULTILINE)  # a parameter, in a docstring
+# Parameters, in a docstring.
+DESCRIBED = re.compile(r"^((?:\w+, )*\w+): (.*(?:\n    .*)*)", re.MULTILINE)
 
 
 def purpose_of(thing: Any) -> str:
@@ -42,11 +43,11 @@ def purpose_of(thing: Any) -> str:
 
 def _descriptions(thing: Any) -> dict[str, str]:
     """Return what docstrings say about each parameter or field, in the words of JSON."""
-    found = {}
+    found: dict[str, str] = {}
     for each in reversed(getattr(thing, "__mro__", (thing,))):
-        for name, text in DESCRIBED.findall(inspect.cleandoc(each.__doc__ or "")):
+        for names, text in DESCRIBED.findall(inspect.cleandoc(each.__doc__ or "")):
             words = re.sub(r"\bNone\b", "null", " ".join(text.split()))
-            found[name] = words[0].upper() + words[1:]
+            found |= dict.fromkeys(names.split(", "), words[0].upper() + words[1:])
     return found
 
 
