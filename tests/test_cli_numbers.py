@@ -36,6 +36,10 @@ COMMANDS = {
         "arms.csv --gap 0.2 --binary --rate 0.5 --draws 1 --jobs 1 -e race --max-pulls 200",
         "gap rate",
     ),
+    "plan for a range": (
+        "arms.csv --gap 2 --bounded 0 10 --rate 5 --draws 1 --jobs 1 -e race --max-pulls 200",
+        "gap rate epsilon",
+    ),
     # These run for long, so that they are refused in any case: for their --jobs, at the latest.
     "reproduce": ("table1 --quick --jobs 0", "repeats jobs"),
     "leaderboard": ("--quick --jobs 0", "seeds max-pulls jobs"),

@@ -137,6 +137,55 @@ class TestPlan:
         assert data["rewards"] == "rewards of 0 or 1, 0.5 on average"
         assert data["costs"][0]["settled"] == 1
 
+    def test_a_range_is_simulated_by_its_ends(self, here):
+        """In other units it is the same problem, and so is that of less being better."""
+        np.savetxt("arms.csv", np.eye(3), delimiter=",")
+        common = ["plan", "arms.csv", "--draws", 4, "--jobs", 1, "-e", "race", "--json"]
+        first, moved, less = (
+            json.loads(lingape(*common, *more).stdout)
+            for more in (
+                ["--gap", 0.2, "--bounded", 0, 1],
+                ["--gap", 10, "--bounded", -20, 30],
+                ["--gap", 0.2, "--bounded", 0, 1, "--rate", 0.4, "--minimize"],
+            )
+        )
+        assert first["costs"] == moved["costs"] and less["costs"][0]["settled"] == 1
+        assert moved["rewards"] == "rewards of -20 or 30, 5 on average, which is the worst case"
+        assert less["rewards"].endswith("0.4 on average, the worst case for that average")
+
+    def test_options_about_columns(self, here):
+        (here / "arms.csv").write_text("id,tone,dose\n7,warm,1\n8,dry,2\n9,dry,1\n11,warm,3\n")
+        given = ["--gap", 0.5, "--binary", "--draws", 2, "--jobs", 1, "-e", "race"]
+        result = lingape("plan", "arms.csv", *given, "--factor", "dose", "--ignore", "id")
+        assert result.exit_code == 0, result.output
+        assert "4 arms, 4 features: constant, tone=dry, dose=2, dose=3" in result.stderr
+        assert "rewards of 0 or 1, 0.5 on average, which is the worst case" in result.stdout
+
+    def test_models_of_factors_are_compared(self, here):
+        levels = 'tone = ["warm", "dry"]\nlength = ["short", "long"]\ndose = ["1", "2", "3"]\n'
+        (here / "arms.toml").write_text(f"[factors]\n{levels}")
+        given = ["plan", "arms.toml", "--gap", 0.5, "--noise-scale", 1, "--draws", 3, "--jobs", 1]
+        data = json.loads(lingape(*given, "--json").stdout)
+        assert [(row["model"], row["features"]) for row in data["models"]] == [
+            ("main effects", 5),
+            ("with all pairs", 10),
+            ("one feature per arm", 12),
+        ]
+        (race,) = (cost for cost in data["costs"] if cost["explorer"] == "race")
+        assert race.items() <= data["models"][0].items()
+        assert data["assumed"] == "effects add up and the best arm leads by 0.5"
+        shown = lingape(*given, "-e", "race", "-e", "lingape").stdout
+        assert "What each model costs, if the effects of factors just add up" in shown
+        lines = [line.split("  ")[0] for line in shown.splitlines()]
+        assert lines.count("main effects") == lines.count("one feature per arm") == 2
+
+    def test_models_that_are_too_large_are_left_out(self, here):
+        (here / "arms.csv").write_text("tone,n\n" + "".join(f"t{i % 2},{i}\n" for i in range(70)))
+        given = ["--gap", 0.1, "--noise-scale", 1, "--draws", 1, "--jobs", 1, "-e", "race"]
+        shown = lingape("plan", "arms.csv", *given, "--number", "n", "--max-pulls", 500).stdout
+        assert "Models with more than 64 features are not compared." in shown
+        assert "main effects" in shown and "one feature per arm" not in shown
+
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
@@ -156,9 +205,12 @@ class TestPlan:
         [
             ([], "Say what rewards to simulate: --noise-scale R"),
             (["--normal"], "Say what rewards to simulate"),
-            (["--binary"], "--binary --rate P"),
-            (["--rate", 0.5, "--noise-scale", 1], "--binary --rate P"),
-            (["--bounded", 0, 1], "rewards at its ends, with --binary"),
+            (["--binary", "--noise-scale", 1], "Say what rewards to simulate"),
+            (["--binary", "--bounded", 0, 1], "Say what rewards to simulate"),
+            (["--binary", "--normal"], "Say what rewards to simulate"),
+            (["--rate", 0.5, "--noise-scale", 1], "with --rate for their average"),
+            (["--bounded", 1, 0], "The range of rewards must be the lowest reward"),
+            (["--bounded", 2, 9, "--rate", 1], "--rate must be a number between 2 and 9; got 1.0"),
             (["--binary", "--rate", 1], "--rate must be a number between 0 and 1; got 1.0"),
             (["--binary", "--rate", 0.01], "hardly any θ has the averages of all arms between"),
             (["--normal", "--noise-scale", -1], "above 0"),
@@ -172,8 +224,9 @@ class TestPlan:
 
     def test_a_rate_needs_a_constant(self, here):
         (here / "arms.csv").write_text("1,0\n0,1\n1,1\n")
-        given = ["--gap", 0.2, "--binary", "--rate", 0.5]
-        assert_refused(lingape("plan", "arms.csv", *given), "a feature that is 1 for every arm")
+        for given in (["--binary", "--rate", 0.5], ["--binary"], ["--bounded", 0, 1]):
+            result = lingape("plan", "arms.csv", "--gap", 0.2, *given)
+            assert_refused(result, "a feature that is 1 for every arm")
 
 
 class TestReproduce:
