@@ -32,7 +32,7 @@ class ByGap(Contests):
 
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
         means = self.means(estimate)
-        if self.problem.answers is not None:
+        if not self.problem.plain:
             means = np.where(self.problem.can_answer, means, -np.inf)
         top = float(means[means.argmax()])
         leader = first_max(means, LEADER * (self.problem.noise_scale + abs(top)))  # i_t
@@ -58,7 +58,7 @@ class ByGap(Contests):
         margins = means + widths
         margins -= means[leader]
         margins[estimate.twins == estimate.twins[leader]] = -np.inf
-        if self.problem.answers is not None:
+        if not self.problem.plain:
             margins[~self.problem.can_answer] = -np.inf
         return margins, widths
 
