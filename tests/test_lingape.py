@@ -360,3 +360,18 @@ def test_tracking_solves_each_pair_once(monkeypatch):
     assert len(tracking._mixes) == 1
     assert repr(tracking) == "Tracking()"
     assert tracking == Tracking()
+
+
+def test_a_retired_arm_is_neither_pulled_nor_the_answer():
+    """Although it leads when it retires."""
+    truth, rng = [2.0, 0.0, 0.3], np.random.default_rng(0)
+    before = LinGapE(Problem(np.eye(3), noise=1.0, epsilon=0.5))
+    for arm in [0, 1, 2] * 10:
+        before.tell(arm, truth[arm] + rng.normal())
+    assert before.recommend() == 0
+    after = LinGapE(before.problem.with_retired(0))
+    after.continue_from(before)
+    while not after.done:
+        assert (arm := after.ask()) != 0
+        after.tell(arm, truth[arm] + rng.normal())
+    assert after.certificate().arm == 2

@@ -53,15 +53,20 @@ def markdown_list(items: Iterable[str]) -> str:
 
 
 def columns_of(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first row is the heading, for a terminal; numbers line up on the right.
+    """Return a table whose first row is the heading, for a terminal.
 
-    >>> print(columns_of([["arm", "pulls"], ["plain", "7"], ["other", "1,234"]]))
-      arm    pulls
-      plain      7
-      other  1,234
+    The first column has names; numbers in the others line up on the right.
+
+    >>> print(columns_of([["arm", "pulls"], ["arm 9", "7"], ["arm 10", "1,234"]]))
+      arm     pulls
+      arm 9       7
+      arm 10  1,234
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    right = [all(cell[-1:].isdigit() for cell in column) for column in zip(*rows[1:], strict=True)]
+    right = [
+        place > 0 and all(cell[-1:].isdigit() for cell in column)
+        for place, column in enumerate(zip(*rows[1:], strict=True))
+    ]
     return "\n".join(
         "  "
         + "  ".join(

@@ -28,6 +28,17 @@ class Remaining(NamedTuple):
     median: float | None
     high: float | None
 
+    def __str__(self) -> str:
+        """Return it in words, roughly.
+
+        >>> str(Remaining(111.1, 1307.9, None))
+        'about 1,300 pulls (110 to no end in sight)'
+        """
+        low, median, high = (
+            "no end in sight" if n is None else f"{float(f'{n:.2g}'):,.0f}" for n in self
+        )
+        return median if self.median is None else f"about {median} pulls ({low} to {high})"
+
 
 def remaining(explorer: Any) -> Remaining | None:
     """Return how many more pulls an explorer needs, or None where that cannot be told yet."""

@@ -95,6 +95,7 @@ def real_problem(command: Any) -> Any:
         bounded: tuple[float, float] | None,
         binary: bool,
         normal: bool,
+        control: str | None,
         **options: Any,
     ) -> Any:
         said = (noise_scale, bounded, "binary" if binary else None, "normal" if normal else None)
@@ -107,10 +108,18 @@ def real_problem(command: Any) -> Any:
             )
         table = table_of(arms, options)
         settings = {name: options.pop(name) for name in PROVEN if name in options}
-        return command(*given, problem=table.problem(noise=noise[0], **settings), **options)
+        problem = table.problem(noise=noise[0], **settings)
+        if control is not None:
+            from ..values import as_control
+
+            problem = problem.replace(control=as_control(problem, control))
+        return command(*given, problem=problem, **options)
 
     added: Any = of_table(with_problem)
     for option in (
+        click.option(
+            "--control", metavar="ARM", help="The arm to compare others with: name or number."
+        ),
         minimize,
         _delta,
         _epsilon,
