@@ -59,7 +59,7 @@ def test_the_first_level_changes_nothing():
     counts, sums = rng.integers(1, 50, 6), rng.normal(size=6)
     widths = []
     for factors, arms in ((one, range(6)), (other, order)):
-        problem = factors.problem(noise=1.0)
+        problem = Problem(factors, noise=1.0)
         estimate = Mixture().estimate(problem)
         placed = [np.empty(6, int), np.empty(6)]
         for values, given in zip(placed, (counts, sums), strict=True):
@@ -82,7 +82,7 @@ def test_combinations_can_be_left_out():
 def test_data():
     factors = Factors(PROMPTS, numbers=["examples"], interactions="all")
     assert Factors.from_dict(json.loads(json.dumps(factors.to_dict()))) == factors
-    problem = factors.problem(noise="binary", epsilon=0.1, minimize=True, control=3)
+    problem = Problem(factors, noise="binary", epsilon=0.1, minimize=True, control=3)
     again = Problem(**json.loads(json.dumps(problem.to_dict())))
     assert again == problem and again.factors == factors
     with pytest.raises(InvalidProblem, match="have to be those of their factors"):
@@ -147,7 +147,7 @@ def test_the_lowest_is_found(explorer):
     factors = Factors(a=["x", "y"], b=["p", "q"])
     costs = factors.features @ np.array([3.0, -1.0, -0.5])
     rng = np.random.default_rng(0)
-    found = explorer(factors.problem(noise=(0, 10) if explorer is Race else 1.0, minimize=True))
+    found = explorer(Problem(factors, noise=(0, 10) if explorer is Race else 1.0, minimize=True))
     while not found.done:
         arm = found.ask()
         found.tell(arm, float(np.clip(costs[arm] + rng.normal(scale=0.5), 0, 10)))

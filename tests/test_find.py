@@ -212,9 +212,9 @@ def test_resuming_a_settled_search_pulls_nothing(arms):
 
 def test_many_arms_are_not_all_listed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("arms.csv").write_text("".join(f"{k},1\n" for k in range(30)))
+    Path("arms.csv").write_text("".join(f"{k},1\n" for k in range(2, 32)))
     result = find("--reward-cmd", PLAIN, "--noise-scale", "1", "--max-pulls", "1")
-    assert "and 10 more arms with 0 pulls" in result.stdout
+    assert "\n  and 10 more\n" in result.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="terminals differ")

@@ -12,7 +12,8 @@ from lingape.tables import read_arms
 def test_arms_with_header_and_names(tmp_path):
     path = tmp_path / "arms.csv"
     path.write_text("arm,size,weight\nred,1,0.5\nblue,2,-1e-3\n")
-    assert read_arms(path) == (["red", "blue"], [[1, 0.5], [2, -0.001]])
+    notes = ["Names: 'arm'.", "Numbers: size, weight.", "2 arms, 2 features: size, weight."]
+    assert read_arms(path) == (["red", "blue"], [[1, 0.5], [2, -0.001]], notes)
 
 
 def test_all_kinds_of_tables_give_the_same_arms(tmp_path):
@@ -29,12 +30,12 @@ def test_names_in_parquet(tmp_path):
     polars = pytest.importorskip("polars")
     path = tmp_path / "arms.parquet"
     polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2], "y": [0.5, None]}).write_parquet(path)
-    with pytest.raises(InvalidProblem, match="row 2 has None"):
+    with pytest.raises(InvalidProblem, match="Column 'y' of .* has no value for arm 2"):
         read_arms(path)
     polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2]}).write_parquet(path)
-    assert read_arms(path) == (["red", "blue"], [[1.0], [2.0]])
+    assert read_arms(path)[:2] == (["red", "blue"], [[1.0], [2.0]])
     (tmp_path / "arms.csv").write_text("id,x\n17,1\n18,2\n")
-    assert read_arms(tmp_path / "arms.csv") == (["17", "18"], [[1.0], [2.0]])
+    assert read_arms(tmp_path / "arms.csv")[:2] == (["17", "18"], [[1.0], [2.0]])
 
 
 @pytest.mark.parametrize("name", ["arms.npy", "arms.parquet", "arms.csv"])

@@ -4,8 +4,10 @@ Schemathesis also checks that answers are as the document says. It must not chec
 matches the document is accepted: it cannot say that all rows of features have the same length.
 """
 
+import json
 import subprocess
 import sys
+from urllib.request import urlopen
 
 import pytest
 from outpost import Outpost
@@ -39,6 +41,9 @@ def test_generated_requests(url, tmp_path, there):
             timeout=600,
         )
         assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
-        assert "Tested: 12" in found.stdout
+        with urlopen(f"{server.url}/openapi.json") as document:
+            paths = json.load(document)["paths"]
+        tested = sum(len(verbs) for path, verbs in paths.items() if not path.endswith("stream"))
+        assert tested >= 12 and f"Tested: {tested}\n" in found.stdout
         assert client.health()["status"] == "ok"
         client.experiment("ads").verify()

@@ -19,10 +19,10 @@ import psycopg
 from ..errors import StorageFailed
 from .postgres_server import (
     PATIENCE,
+    Arguments,
     Connection,
     PostgresServer,
     Record,
-    Values,
     batch,
     said_by,
     was_lost,
@@ -175,7 +175,7 @@ class PostgresView:
 
     def __init__(
         self,
-        query: Callable[[LiteralString, Values], list[Record]],
+        query: Callable[[LiteralString, Arguments], list[Record]],
         name: str,
         news: _News,
         seen: dict[str, int],
@@ -253,7 +253,7 @@ class PostgresLog(PostgresView):
         }
         batch(self._connection, (APPEND if waiting else "") + then, values)
 
-    def _ask(self, question: LiteralString, values: Values) -> list[Record]:
+    def _ask(self, question: LiteralString, values: Arguments) -> list[Record]:
         self.flush()
         return batch(self._connection, question, values)[-1]
 

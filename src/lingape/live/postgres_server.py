@@ -24,7 +24,7 @@ HOST = re.compile(r' (at|on socket) "[^"]*"( \([^)]*\))?(, port [0-9]+)?')
 
 T = TypeVar("T")
 Record: TypeAlias = tuple[Any, ...]
-Values: TypeAlias = dict[str, Any]
+Arguments: TypeAlias = dict[str, Any]
 Connection: TypeAlias = psycopg.Connection[Record]
 
 _SETTINGS: dict[str, Any] = {  # those in the URL come first
@@ -99,7 +99,7 @@ class PostgresServer:
         self._inherited.append(self._connection)  # it must not be closed here
         self._mutex, self._connection = threading.RLock(), None
 
-    def query(self, question: LiteralString, values: Values) -> list[Record]:
+    def query(self, question: LiteralString, values: Arguments) -> list[Record]:
         """Return the rows that answer a question, as of now."""
         with self._alone():
             return self._again(lambda link: batch(link, question, values)[-1])
@@ -225,7 +225,9 @@ class PostgresServer:
         return StorageFailed(f"{self.url} cannot be used now: {said_by(reason)}. {advice}")
 
 
-def batch(connection: Connection, statements: LiteralString, values: Values) -> list[list[Record]]:
+def batch(
+    connection: Connection, statements: LiteralString, values: Arguments
+) -> list[list[Record]]:
     """Return the rows of each of some statements, sent in one message."""
     cursor = connection.execute(statements, values)
     rows = []

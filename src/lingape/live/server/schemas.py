@@ -140,6 +140,7 @@ PARAMETERS: dict[str, Any] = {
 DEFAULTS: dict[str, Any] = {"reason": "none given", "noise": ...}  # not those of the method
 DESCRIPTIONS = {  # where Python has more ways to say it than JSON
     "arms": "One row of features per arm.",
+    "factors": "What arms are combinations of, as Factors.to_dict() of the Python library has it.",
     "ticket": "Its id.",
     "noise": "What rewards are like: a number R for R-sub-Gaussian noise (its standard deviation "
     'if it is Gaussian), [low, high] for a range, "binary" for 0 and 1, or "normal" for Gaussian '
