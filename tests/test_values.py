@@ -371,6 +371,13 @@ def test_all_intervals_hold_at_all_times(name):
     assert found.any(axis=1).sum() <= errors_allowed(10, DELTA)
 
 
+def test_intervals_that_are_too_short_would_be_noticed(monkeypatch):
+    right = Values._widths
+    monkeypatch.setattr(Values, "_widths", lambda self, y: 0.5 * right(self, y))
+    found = misses("ties, known σ, Race", 10, pulls=40, every=1, jobs=1)
+    assert found.any(axis=1).sum() > errors_allowed(10, DELTA)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", cases())
 def test_all_intervals_hold_at_all_times_in_many_runs(name):
