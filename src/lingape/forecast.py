@@ -83,7 +83,7 @@ def from_prior(
     space, rng = _space(problem), np.random.default_rng(seed)
 
     def draw() -> FloatArray:
-        theta: FloatArray = size * rng.standard_normal(space.shape[1])
+        theta: FloatArray = size * rng.standard_normal((space.shape[1],))
         return theta
 
     return _drawn(problem, space, draw, draws, rate, f"prior_scale={size:g}")
@@ -108,7 +108,7 @@ def from_gap(
     space, rng = _space(problem), np.random.default_rng(seed)
 
     def draw() -> FloatArray | None:
-        theta: FloatArray = rng.standard_normal(space.shape[1])
+        theta: FloatArray = rng.standard_normal((space.shape[1],))
         gains = problem.gain(1.0) * (space @ theta)
         best = int(np.where(answers, gains, -np.inf).argmax())
         others = answers & (problem.twins != problem.twins[best])
@@ -219,7 +219,7 @@ def _levels(factor: Factor) -> FloatArray:
     if not factor.number:
         return np.eye(len(factor.levels))
     values = np.array(factor.levels, dtype=np.float64)[:, None]
-    return (values - values.mean()) / (values.std() or 1.0)
+    return np.asarray((values - values.mean()) / (values.std() or 1.0))
 
 
 def _drawn(

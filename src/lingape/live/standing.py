@@ -191,14 +191,13 @@ class Status(Summary):
 
     def _time_left(self) -> list[str]:
         """Return a sentence on how long it will take, if that can be told."""
-        if self.remaining is None:
+        left = self.remaining
+        if left is None:
             return []
-        if self.remaining.median is None or not self.per_hour:
-            return [f"Still to go: {self.remaining}."]
-        hours = [None if n is None else n / self.per_hour for n in self.remaining]
-        low, median, high = ("no end in sight" if h is None else in_time(h) for h in hours)
-        pace = f"At the present pace that is {median} ({low} to {high})."
-        return [f"Still to go: {self.remaining}. {pace}"]
+        said = [f"Still to go: {left}."]
+        if left.median is not None and self.per_hour:
+            said.append(f"At the present pace that is {in_time(left.median / self.per_hour)}.")
+        return [" ".join(said)]
 
     def table(self) -> str:
         """Return how the foremost arms stand, in columns, each with its value."""
