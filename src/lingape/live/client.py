@@ -245,7 +245,7 @@ class RemoteExperiment(Workplace):
         per_arm: bool = False,
         delta: float | None = None,
         explorer: str | None = None,
-    ) -> "RemoteExperiment":
+    ) -> Self:
         """Begin a successor with another model and all rewards so far; see Experiment.refit."""
         pairs = (
             interactions if isinstance(interactions, str) else [list(one) for one in interactions]
@@ -258,7 +258,7 @@ class RemoteExperiment(Workplace):
             "explorer": explorer,
         }
         self._post("refit", body, Status.from_dict)
-        return RemoteExperiment(self.client, name)
+        return type(self)(self.client, name)
 
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""

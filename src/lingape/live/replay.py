@@ -353,12 +353,12 @@ class Replay:
             self.problem, rewards.counts.copy(), rewards.means.copy(), rewards.squares.copy()
         )
 
-    def pace(self, now: float) -> float | None:
-        """Return how many rewards come in an hour, by the last ones."""
-        if len(self.times) < 2:
+    @property
+    def pace(self) -> float | None:
+        """How many rewards came in an hour, by the last ones."""
+        if len(self.times) < 2 or not self.times[-1] > self.times[0]:
             return None
-        since = max(now, self.times[-1]) - self.times[0]
-        return 3600.0 * len(self.times) / since if since > 0 else None
+        return 3600.0 * (len(self.times) - 1) / (self.times[-1] - self.times[0])
 
     def tallies(self) -> "Tallies":
         """Return each arm's rewards in short."""

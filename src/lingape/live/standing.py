@@ -262,7 +262,7 @@ def status_of(replay: Replay, now: float) -> Status:
         check=found,
         standings=_standings(replay, now),
         remaining=None if replay.settled is not None else remaining(replay.explorer),
-        per_hour=replay.pace(now),
+        per_hour=replay.pace,
     )
 
 
