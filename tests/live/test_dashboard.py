@@ -7,6 +7,8 @@ import browser as browsing
 import numpy as np
 import pytest
 
+from lingape import Factors, Problem
+
 HOSTILE = "<img src=x onerror=document.body.dataset.hacked=1>\"'&amp;</script><script>1</script>"
 EYE = np.eye(3).tolist()
 NAMES = ["red", "green", "blue"]
@@ -53,6 +55,29 @@ def sees(page, selector, text):
     page.locator(selector).filter(has_text=text).first.wait_for()
 
 
+def test_the_page_says_what_was_learnt(server, visit):
+    factors = Factors({"<b>tone</b>": ["warm", "dry"], "length": ["short", "long"]})
+    problem = Problem(factors, noise=0.3, epsilon=0.01, control=0).to_dict()
+    server.create("learnt", problem.pop("arms"), **problem)
+    page = visit(server, "learnt")
+    sees(page, "#values .note", "No averages yet")
+    server.play("learnt", [0.1, 0.2, 1.4, 1.5], pulls=40)
+    sees(page, "#values", "better by at least")
+    sees(page, "#effects", "<b>tone</b>")
+    sees(page, "#effects tr", "dry")
+    sees(page, "#effects", "best")
+    sees(page, ".facts", "still to go")
+    told = [e for e in server.get("/api/experiments/learnt/events")["events"] if "reward" in e]
+    reason = {"reason": "typing error"}
+    server.post("/learnt/correct", {"what": told[0]["seq"], "reward": -0.5, **reason})
+    sees(page, ".facts", "corrections")
+    sees(page, "#log", f"The reward of event {told[0]['seq']} is −0.5: typing error")
+    server.post("/learnt/retire", {"arm": 1, "reason": "sold out"})
+    sees(page, "#log", "was retired: sold out")
+    sees(page, "#values", "retired")
+    sees(page, "#certificate", "It does not speak of retired arms")
+
+
 def sideways(page):
     """Return by how many pixels the page can be scrolled to the side."""
     return page.evaluate(
@@ -70,7 +95,7 @@ def test_the_page_moves_with_rewards_until_the_certificate_appears(server, visit
     sees(page, ".facts", "6")
     sees(page, ".headline", "; a rival may still be better by up to")
     sees(page, "#bound figcaption", "6 pulls")
-    assert page.get_by_role("row", name="green leader").count() == 2  # intervals, pulls
+    assert page.get_by_role("row", name="green leader").count() == 3  # intervals, values, pulls
     assert not page.locator("#certificate.good").count()
     (ticket,) = server.post("/moves/ask", {})["tickets"]
     server.post("/moves/void", {"ticket": ticket["id"], "reason": "node lost"})

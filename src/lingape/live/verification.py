@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +57,10 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     replay: Replay | None = None
     at = Head(0, START)
     names: set[str] = set()
-    read: list[Entry] = []
+    if isinstance(entries, Iterator):
+        entries = list(entries)  # they may have to be read again
     for entry in entries:
         at = check_link(at, entry)
-        read.append(entry)
         event = from_text(entry.text, place=entry.seq)
         if (name := event.reference) is not None:
             if name in names:
@@ -71,7 +73,8 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
         try:
             replay.follow(entry)
         except Rewritten as anew:  # what was said before it followed from what was known then
-            replay = Replay.rewritten(lambda: read, anew.corrections)
+            again = partial(islice, entries, entry.seq)
+            replay = Replay.rewritten(again, anew.corrections)
     if replay is None:
         raise InvalidState("The log is empty. Restore a copy.")
     if head is not None and at != head:
@@ -144,8 +147,26 @@ def write_export(path: str | Path, lines: Iterable[str]) -> int:
     return count
 
 
-def read_export(path: str | Path) -> Iterator[Entry]:
-    """Yield the entries of a log that was exported to `path` as JSON lines."""
+@dataclass(frozen=True)
+class Export:
+    """The entries of a log in a file, read whenever they are looked at.
+
+    path: of the file.
+    """
+
+    path: str | Path
+
+    def __iter__(self) -> Iterator[Entry]:
+        return _entries(self.path)
+
+
+def read_export(path: str | Path) -> Iterable[Entry]:
+    """Return the entries of a log that was exported to `path` as JSON lines."""
+    # What comes through a pipe can be read only once.
+    return Export(path) if Path(path).is_file() else list(_entries(path))
+
+
+def _entries(path: str | Path) -> Iterator[Entry]:
     with open(path, "rb") as file:
         for place, line in enumerate(file, start=1):
             try:
