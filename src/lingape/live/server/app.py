@@ -120,7 +120,9 @@ def create_app(
 class Routes:
     """What clients can request."""
 
-    def __init__(self, shelf: Shelf, watch: Watch, limits: Limits, notice: Notice | None) -> None:
+    def __init__(
+        self, shelf: Shelf, watch: Watch, limits: Limits, notice: Notice | None = None
+    ) -> None:
         self._shelf, self._watch, self._limits = shelf, watch, limits
         self._notice, self._announced = notice, set[tuple[str, int]]()
         self._since, self._announcing = rounded_time(time.time()), threading.Lock()
