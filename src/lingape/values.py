@@ -197,7 +197,7 @@ class Values:
         for arm, gap in enumerate(self.gaps(base)):
             if arm != base:
                 words = verdict(gap, problem.minimize)
-                found.append(Lift(arm, problem.name(arm), *_plain(gap), words))
+                found.append(Lift(arm, problem.name(arm), *finite(gap), words))
         sign = problem.gain(1.0)
         return tuple(sorted(found, key=lambda lift: -sign * (lift.value or 0.0)))
 
@@ -230,7 +230,7 @@ class Values:
     ) -> FactorEffects:
         sign, count = self.problem.gain(1.0), len(factor.levels)
         levels = tuple(
-            LevelEffect(str(factor.levels[i]), *_plain(by_pair[i, start]))
+            LevelEffect(str(factor.levels[i]), *finite(by_pair[i, start]))
             for i in range(count)
             if i != start
         )
@@ -310,7 +310,7 @@ def _mark(factor: FactorEffects, level: str) -> str:
     return "best" if factor.proven else "looks best"
 
 
-def outward(low: float, high: float, *, sign: bool = False) -> str:
+def outward(low: float, high: float, *, sign: bool = False, word: str = "to") -> str:
     """Return an interval to four digits, never narrower than it is.
 
     >>> outward(-0.12341, 0.2)
@@ -322,7 +322,7 @@ def outward(low: float, high: float, *, sign: bool = False) -> str:
         texts = [
             text if text.startswith("-") or float(text) == 0 else f"+{text}" for text in texts
         ]
-    return " to ".join(texts)
+    return f" {word} ".join(texts)
 
 
 def _downward(value: float) -> str:
@@ -423,7 +423,7 @@ def _unknown() -> Interval:
     return Interval(math.nan, -math.inf, math.inf)
 
 
-def _plain(interval: Interval) -> tuple[float | None, float | None, float | None]:
+def finite(interval: Interval) -> tuple[float | None, float | None, float | None]:
     """Return an interval with None for what is not known, as in JSON."""
     value, low, high = (end if math.isfinite(end) else None for end in interval)
     return value, low, high

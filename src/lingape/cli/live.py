@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,14 @@ from .showing import say
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..live import Client, Experiment, Progress, RemoteExperiment, Status, Verification
+    from ..live import (
+        Client,
+        Experiment,
+        LogCertificate,
+        Progress,
+        RemoteExperiment,
+        Verification,
+    )
     from ..problem import Problem
 
 OVER = 3  # exit code of ask when there is nothing left to pull
@@ -74,10 +82,16 @@ def _token() -> str | None:
     return os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN") or None
 
 
-def warn(status: "Status") -> None:
+def warn(warnings: Iterable[str]) -> None:
     """Print on standard error why a certificate may be wrong."""
-    for warning in status.warnings:
+    for warning in warnings:
         say(f"Warning: {warning}", err=True)
+
+
+def say_certificate(certificate: "LogCertificate", json: bool) -> None:
+    """Print what is proven; as JSON, with the warnings on standard error too."""
+    say(certificate.to_dict() if json else str(certificate))
+    warn(certificate.warnings if json else ())
 
 
 def _rewards(count: int) -> str:
@@ -117,7 +131,7 @@ def new(
     seed: int,
     json: bool,
 ) -> None:
-    """Begin an experiment with the arms in a table, one row of features per arm.
+    """Begin an experiment with the arms in a table, one row per arm, as for lingape find.
 
     Say what rewards are like with one of --noise-scale, --bounded, --binary and --normal: the
     guarantee rests on it. If the experiment is there already with the same settings, nothing
@@ -264,11 +278,9 @@ def status(url: str, name: str, json: bool) -> None:
 @place
 @as_json
 def certificate(url: str, name: str, json: bool) -> None:
-    """Show what is proven now."""
+    """Show what is proven now, how good the arm is, and whether the model looks right."""
     with open_experiment(url, name) as experiment:
-        status = experiment.status()
-    say(status.certificate.to_dict() if json else str(status.certificate))
-    warn(status)
+        say_certificate(experiment.certificate(), json)
 
 
 @live.command()
@@ -316,7 +328,7 @@ def effects(
         found = values.effects(options.combination(",".join(references)) if references else None)
         shown = str(found)
     say(to_data(found) if json else shown)
-    warn(status)
+    warn(status.warnings)
 
 
 @live.command()
@@ -426,3 +438,4 @@ def verify(source: str, name: str | None, json: bool) -> None:
 
         found = verify_log(read_export(_input(source)))
     say(found.to_dict() if json else str(found))
+    warn(found.certificate.warnings if json else ())

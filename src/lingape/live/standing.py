@@ -16,7 +16,7 @@ from ..explorers import Contest
 from ..printable import columns_of, printable
 from ..scaffold import ContestExplorer
 from ..values import as_interval, ends_of, verdict
-from .model_check import ModelCheck, check
+from .model_check import ModelCheck, certified, check
 from .replay import LogCertificate, Replay
 
 MOST_ARMS = 500  # in a status
@@ -146,7 +146,7 @@ class Status(Summary):
             str(self.certificate),
             self.table(),
         ]
-        return "\n".join(lines + [f"Warning: {warning}" for warning in self.warnings])
+        return "\n".join(lines)
 
     def table(self) -> str:
         """Return how the foremost arms stand, in columns, each with its value."""
@@ -198,7 +198,8 @@ def p_values_of(replay: Replay) -> list[float | None]:
 
 def status_of(replay: Replay, now: float) -> Status:
     """Return how an experiment stands, at a time on the clock."""
-    found, certificate = check(replay, now), replay.certificate()
+    found = check(replay, now)
+    certificate = certified(replay, found)
     if len(replay.problem) > MOST_ARMS:
         certificate = replace(certificate, p_values=None)
     return Status(
