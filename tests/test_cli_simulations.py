@@ -358,7 +358,7 @@ def test_complexity(arms_file):
     assert "least samples for δ = 0.05" in result.output
     assert "arm 1: 0.9" in result.output
     as_json = lingape("complexity", arms_file, "--theta", "2,0,0", "--json")
-    data = json.loads(as_json.output)
+    data = json.loads(as_json.stdout)
     assert data["best"] == 0
     assert data["lower_bound"] == pytest.approx(2.65 * data["characteristic_time"], rel=1e-3)
 

@@ -30,7 +30,7 @@ def test_names_in_parquet(tmp_path):
     polars = pytest.importorskip("polars")
     path = tmp_path / "arms.parquet"
     polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2], "y": [0.5, None]}).write_parquet(path)
-    with pytest.raises(InvalidProblem, match="Column 'y' of .* has no value for arm 2"):
+    with pytest.raises(InvalidProblem, match="Column 'y' of .* has no value in row 2"):
         read_arms(path)
     polars.DataFrame({"arm": ["red", "blue"], "x": [1, 2]}).write_parquet(path)
     assert read_arms(path)[:2] == (["red", "blue"], [[1.0], [2.0]])

@@ -7,17 +7,18 @@ a number, and for interactions an amount for each combination of their levels.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .checks import LARGEST, glimpse
-from .columns import Roles, Said, roles_of
-from .columns import level as as_level
+from .columns import Roles, Said, headings, number, roles_of, unboxed
 from .errors import InvalidArgument, InvalidProblem
 from .html import as_html
 from .printable import encodable, printable
@@ -25,6 +26,7 @@ from .printable import encodable, printable
 Level: TypeAlias = str | int | float | bool
 Combination: TypeAlias = dict[str, Level]
 MOST_ARMS = 1_000_000
+MOST_FEATURES = 100_000_000  # of all arms together
 MOST_COLUMNS = 20  # named in a description
 CONSTANT = "constant"
 UNKNOWN = "no reward so far says anything about a"
@@ -46,9 +48,13 @@ class Factor:
     number: bool = False
 
     @cached_property
-    def place(self) -> dict[Level, int]:
-        """Where each level is."""
-        return {level: place for place, level in enumerate(self.levels)}
+    def place(self) -> dict[str, int]:
+        """Where each level is, as it is written."""
+        return {str(level): place for place, level in enumerate(self.levels)}
+
+    def size(self) -> int:
+        """Return the number of its features."""
+        return 1 if self.number else len(self.levels) - 1
 
     def columns(self) -> tuple[list[str], FloatArray]:
         """Return the names of its features, and these for each level; the first is the reference.
@@ -98,7 +104,7 @@ class Factors:
         **more: Iterable[Level],
     ) -> None:
         given = _merged(levels or {}, more)
-        chosen = _listed("numbers", numbers, given)
+        chosen = _among("numbers", numbers, given)
         factors = tuple(
             _checked_factor(name, values, name in chosen) for name, values in given.items()
         )
@@ -130,8 +136,29 @@ class Factors:
         self._names = names
         if len(rows) < 2:
             raise InvalidProblem(
-                f"There must be at least 2 combinations to choose from; {len(rows)} left. "
-                "Exclude fewer."
+                f"There must be at least 2 arms to choose from; got {len(rows)}. Exclude fewer "
+                "combinations, or add some."
+            )
+        if names is not None and len(names) != len(rows):
+            raise InvalidProblem(f"There must be one name per arm, {len(rows)}; got {len(names)}.")
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """Raise if there would be too many features, or two of the same name."""
+        sizes = {factor.name: factor.size() for factor in self.factors}
+        together = [math.prod(sizes[name] for name in names) for names in self.interactions]
+        count = len(self) if self.per_arm else 1 + sum(sizes.values()) + sum(together)
+        if count * len(self) > MOST_FEATURES:
+            raise InvalidProblem(
+                f"Features of all arms together can be at most {MOST_FEATURES:,} numbers; "
+                f"{len(self):,} arms with {count:,} features have more. Leave out interactions, "
+                "factors with many levels, or arms."
+            )
+        if not self.per_arm and len(set(self.columns)) < count:
+            twice = next(name for name, times in Counter(self.columns).items() if times > 1)
+            raise InvalidProblem(
+                f"Two features would be called {twice!r}, after a factor and its level. Rename "
+                "the factor."
             )
 
     @classmethod
@@ -160,27 +187,44 @@ class Factors:
         for place, one in enumerate(combinations):
             if set(one) != set(first):
                 raise InvalidProblem(
-                    f"Every arm needs a level of each factor, {', '.join(first)}; number {place} "
-                    f"has {', '.join(map(str, one)) or 'none'}."
+                    f"Every arm needs a level of each factor, {', '.join(map(str, first))}; "
+                    f"number {place} has {', '.join(map(str, one)) or 'none'}."
                 )
-        given = {
-            name: list(dict.fromkeys(plain_level(name, one[name]) for one in combinations))
-            for name in first
-        }
-        chosen = _listed("numbers", numbers, given)
-        factors = tuple(
-            _checked_factor(name, values, name in chosen, least=1)
-            for name, values in given.items()
+        columns = {name: [one[name] for one in combinations] for name in first}
+        return cls._of_columns(
+            columns,
+            numbers,
+            None if names is None else tuple(map(str, names)),
+            interactions,
+            per_arm,
         )
-        rows = np.array(
-            [
-                [factor.place[plain_level(factor.name, one[factor.name])] for factor in factors]
-                for one in combinations
-            ],
-            dtype=np.int64,
-        )
+
+    @classmethod
+    def _of_columns(
+        cls,
+        columns: Mapping[str, Sequence[Any]],
+        numbers: Iterable[str],
+        names: tuple[str, ...] | None,
+        interactions: str | Iterable[Sequence[str]],
+        per_arm: bool,
+    ) -> "Factors":
+        """Return the arms whose levels of each factor are listed in a column."""
+        chosen = _among("numbers", numbers, columns)
+        factors, places = [], []
+        for name, values in columns.items():
+            levels = [plain_level(name, value) for value in values]
+            by_text = {str(level): level for level in reversed(levels)}  # the first of each
+            once = dict.fromkeys(map(str, levels))
+            factor = _checked_factor(
+                name, [by_text[text] for text in once], name in chosen, least=1
+            )
+            factors.append(factor)
+            places.append([factor.place[str(level)] for level in levels])
+        rows = np.array(places, dtype=np.int64).T
+        if names is None and len(np.unique(rows, axis=0)) < len(rows):
+            _refuse_twins(tuple(factors), rows)
         found = cls.__new__(cls)
-        found._set(factors, rows, None if names is None else tuple(names), interactions, per_arm)
+        found._set(tuple(factors), np.ascontiguousarray(rows), names, interactions, per_arm)
         return found
 
     @classmethod
@@ -199,8 +243,9 @@ class Factors:
         """Return the arms in a data frame of pandas, polars or pyarrow, one row each.
 
         Columns of text are factors, and columns of numbers are numbers, unless said otherwise. A
-        first column of texts that are all different, or with a heading such as "name" or "id",
-        holds names.
+        first column of texts that are all different, or one with a heading such as "name" or
+        "user_id", holds names. What is the same for all arms is left out, and what cannot be told
+        is refused.
         name: the column that holds names.
         factors: columns that are factors although they have numbers.
         numbers: columns of numbers that might be taken for something else.
@@ -221,18 +266,18 @@ class Factors:
                 "A data frame of pandas, polars or pyarrow is needed; got "
                 f"{type(frame).__name__}. Combinations as mappings are for Factors.of_rows."
             ) from reason
-        columns, rows = [str(column) for column in table.columns], table.rows()
-        said = Said(name, tuple(factors), tuple(numbers), tuple(ignore))
-        roles = roles_of(columns, rows, said, what="the table")
-        return cls.of_table(
-            columns, rows, roles, interactions=interactions, exclude=exclude, per_arm=per_arm
-        )
+        except narwhals.exceptions.DuplicateError as reason:
+            raise InvalidProblem(
+                "Columns need different headings; the table has one of them twice. Rename it."
+            ) from reason
+        _check_index(narwhals.maybe_get_index(table))
+        said = Said.of(name, factors=factors, numbers=numbers, ignore=ignore)
+        roles = roles_of(list(map(str, table.columns)), table.rows(), said, what="the table")
+        return cls.of_table(roles, interactions=interactions, exclude=exclude, per_arm=per_arm)
 
     @classmethod
     def of_table(
         cls,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[Any]],
         roles: Roles,
         *,
         interactions: str | Iterable[Sequence[str]],
@@ -246,27 +291,17 @@ class Factors:
         roles: what the columns are for.
         interactions, exclude, per_arm: as for Factors.
         """
-        used = sorted([*roles.factors, *roles.numbers])
-        combinations = [{columns[i]: as_level(row[i]) for i in used} for row in rows]
-        names = None if roles.name is None else [str(row[roles.name]) for row in rows]
-        found = cls.of_rows(
-            combinations,
-            numbers=[columns[i] for i in roles.numbers],
-            interactions=interactions,
-            per_arm=per_arm,
-            names=names,
-        )
+        names = None if roles.names is None else tuple(roles.names)
+        found = cls._of_columns(roles.columns, roles.numbers, names, interactions, per_arm)
         kept = ~_excluded(found.factors, found.rows, exclude)
         if kept.all():
             return found
-        return cls.of_rows(
-            [one for one, keep in zip(combinations, kept, strict=True) if keep],
-            numbers=[columns[i] for i in roles.numbers],
-            interactions=interactions,
-            per_arm=per_arm,
-            names=None
-            if names is None
-            else [one for one, keep in zip(names, kept, strict=True) if keep],
+        return cls._of_columns(
+            {name: list(compress(values, kept)) for name, values in roles.columns.items()},
+            roles.numbers,
+            None if names is None else tuple(compress(names, kept)),
+            interactions,
+            per_arm,
         )
 
     def __len__(self) -> int:
@@ -288,7 +323,8 @@ class Factors:
         columns = [printable(column) for column in self.columns[:MOST_COLUMNS]]
         more = len(self.columns) - len(columns)
         shown = ", ".join(columns) + (f" and {more} more" if more > 0 else "")
-        return f"{len(self)} arms, {len(self.columns)} features: {shown}"
+        features = "1 feature" if len(self.columns) == 1 else f"{len(self.columns)} features"
+        return f"{len(self)} arms, {features}: {shown}"
 
     def _repr_html_(self) -> str:
         rows = [["factor", "levels", "effect"]]
@@ -479,7 +515,7 @@ class Factors:
                 data["interactions"],
                 data["per_arm"],
             )
-        except (KeyError, TypeError, ValueError) as reason:
+        except (KeyError, TypeError, ValueError, OverflowError) as reason:
             raise InvalidProblem(
                 f"factors must be what Factors.to_dict() returns; this is not ({reason})."
             ) from reason
@@ -488,19 +524,39 @@ class Factors:
 
 def plain_level(factor: str, value: Any) -> Level:
     """Return a level as a text, a truth value or a finite number, or raise InvalidProblem."""
-    if hasattr(value, "item"):  # NumPy's numbers
-        value = value.item()
+    value = unboxed(value)
     if isinstance(value, str):
         if encodable(value):
             return value
-    elif isinstance(value, bool | int) or (
-        isinstance(value, float) and math.isfinite(value) and abs(value) <= LARGEST
-    ):
+    elif isinstance(value, int | float) and abs(value) <= LARGEST:  # not NaN
         return value
     raise InvalidProblem(
-        f"Levels are texts or finite numbers; {factor} has {glimpse(value)}. Fill in or drop "
-        "missing values first."
+        f"Levels are texts, truth values, or numbers up to {LARGEST:g}; {factor} has "
+        f"{glimpse(value)}. Fill in or leave out what is missing, and make other values texts."
     )
+
+
+def _refuse_twins(factors: tuple[Factor, ...], rows: IntArray) -> None:
+    twice = Counter(map(tuple, rows.tolist())).most_common(1)[0][0]
+    pairs = zip(factors, twice, strict=True)
+    levels = ", ".join(f"{factor.name}={factor.levels[i]}" for factor, i in pairs)
+    raise InvalidProblem(
+        f"Arms without names must be different combinations; {printable(levels)} is there more "
+        "than once. Leave one out, add a column that tells them apart, or give arms names."
+    )
+
+
+def _check_index(index: Any) -> None:
+    """Raise if a data frame of pandas has an index that says something."""
+    if index is None or type(index).__name__ == "RangeIndex":
+        return
+    named = [str(name) for name in index.names if name is not None]
+    if named or index.inferred_type != "integer":  # not what is left when rows are taken out
+        title = ", ".join(named) or glimpse(index[0] if len(index) else "")
+        raise InvalidProblem(
+            f"The table has an index ({title}), which is not a column. Use frame.reset_index() to "
+            "make it one, or frame.reset_index(drop=True) to leave it out."
+        )
 
 
 def _merged(
@@ -524,7 +580,7 @@ def _merged(
 def _checked_factor(name: Any, values: Iterable[Level], number: bool, *, least: int = 2) -> Factor:
     if not isinstance(name, str) or not name.strip() or not encodable(name):
         raise InvalidProblem(f"A factor's name is a text; got {glimpse(name)}.")
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str | Set | Mapping) or not isinstance(values, Iterable):
         raise InvalidProblem(
             f"Give a list of levels for the factor {name}, such as ['low', 'high']; got "
             f"{glimpse(values)}."
@@ -535,10 +591,17 @@ def _checked_factor(name: Any, values: Iterable[Level], number: bool, *, least: 
             f"A factor has at least 2 levels; {name} has {glimpse(list(levels))}. Leave out what "
             "does not vary."
         )
-    written = [str(level) for level in levels]
-    if len(set(written)) < len(written):
-        twice = next(text for text in written if written.count(text) > 1)
+    texts = Counter(map(str, levels))
+    if len(texts) < len(levels):
+        twice = next(text for text, times in texts.items() if times > 1)
         raise InvalidProblem(f"The levels of {name} must differ; {twice} appears twice.")
+    if len(set(levels)) < len(levels):  # Python has True == 1 == 1.0
+        first = {level: level for level in reversed(levels)}
+        other = next(level for level in levels if first[level] is not level)
+        raise InvalidProblem(
+            f"The levels of {name} must differ; {first[other]!r} and {other!r} are the same to "
+            "Python. Write them as texts."
+        )
     if number and any(isinstance(level, str | bool) for level in levels):
         text = next(level for level in levels if isinstance(level, str | bool))
         raise InvalidProblem(
@@ -548,8 +611,8 @@ def _checked_factor(name: Any, values: Iterable[Level], number: bool, *, least: 
     return Factor(name, levels, number)
 
 
-def _listed(argument: str, names: Iterable[str], given: Mapping[str, Any]) -> set[str]:
-    chosen = {names} if isinstance(names, str) else set(names)
+def _among(argument: str, names: Iterable[str], given: Mapping[str, Any]) -> set[str]:
+    chosen = set(headings(argument, names))
     if unknown := sorted(chosen - set(given)):
         raise InvalidProblem(
             f"{argument} are names of factors, {', '.join(given)}; got {unknown[0]!r}."
@@ -569,12 +632,13 @@ def _checked_interactions(
             )
         return tuple(itertools.combinations(order, 2))
     found = []
-    for together in interactions:
-        pair = (together,) if isinstance(together, str) else tuple(together)
+    for together in interactions if isinstance(interactions, Iterable) else [interactions]:
+        pair = headings("interactions", together)
         if len(pair) < 2 or len(set(pair)) < len(pair) or not set(pair) <= set(order):
             raise InvalidProblem(
                 "An interaction is between two or more different factors, of "
-                f"{', '.join(order)}; got {glimpse(together)}."
+                f"{', '.join(order)}, and several are given as [('a', 'b'), ('a', 'c')]; got "
+                f"{glimpse(together)}."
             )
         found.append(tuple(sorted(pair, key=order.index)))
     return tuple(dict.fromkeys(found))
@@ -595,17 +659,27 @@ def _widened(factor: Factor, levels: Iterable[Any]) -> Factor:
         raise InvalidProblem(
             f"{new[0]!r} is not a level of {factor.name}, and {UNKNOWN} new one. {ANEW}"
         )
-    plain = [as_level(level) for level in new]
+    plain = [_number_in(level) if isinstance(level, str) else level for level in new]
     return _checked_factor(factor.name, [*factor.levels, *plain], factor.number, least=1)
 
 
+def _number_in(text: str) -> Level:
+    """Return the number that a text is, or the text."""
+    value = number(text)
+    if value is None:
+        return text
+    return int(value) if value.is_integer() else value
+
+
 def _place(factor: Factor, level: Any) -> int:
-    written = [str(one) for one in factor.levels]
-    if str(level) not in written:
-        raise InvalidArgument(
-            f"{factor.name} has the levels {glimpse(list(factor.levels))}; got {level!r}."
-        )
-    return written.index(str(level))
+    if (place := factor.place.get(str(level))) is not None:
+        return place
+    for place, one in enumerate(factor.levels):  # 1.0 for 1
+        if isinstance(level, int | float) and not isinstance(one, str) and one == level:
+            return place
+    raise InvalidArgument(
+        f"{factor.name} has the levels {glimpse(list(factor.levels))}; got {level!r}."
+    )
 
 
 def _excluded(
@@ -621,7 +695,8 @@ def _excluded(
             out[place] = bool(exclude(one))
         return out
     order = {factor.name: (column, factor) for column, factor in enumerate(factors)}
-    for rule in [exclude] if isinstance(exclude, Mapping) else exclude:
+    several = isinstance(exclude, Iterable) and not isinstance(exclude, Mapping)
+    for rule in exclude if several else [exclude]:
         if not isinstance(rule, Mapping) or not rule or not set(rule) <= set(order):
             raise InvalidProblem(
                 "exclude has combinations such as {'tone': 'dry', 'length': 'long'}, of the "

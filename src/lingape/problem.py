@@ -5,6 +5,7 @@ All checks of user input happen here, so that the rest of the code may assume go
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -641,6 +642,9 @@ def _checked_names(names: Sequence[str] | None, count: int) -> tuple[str, ...] |
             "that are not UTF-8. Save the names as UTF-8."
         )
     if len(set(checked)) < count:
-        twice = next(name for name in checked if checked.count(name) > 1)
-        raise InvalidProblem(f"Names must differ; {twice!r} appears more than once.")
+        twice = next(name for name, times in Counter(checked).items() if times > 1)
+        raise InvalidProblem(
+            f"Names must differ; {twice!r} appears more than once. Give each arm one row and a "
+            "name of its own."
+        )
     return checked

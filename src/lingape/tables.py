@@ -1,5 +1,6 @@
 """Read arms from files: tables in CSV and Parquet, arrays in NPY, and factors in TOML."""
 
+import contextlib
 import csv
 import itertools
 import re
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns import NAMING, Said, missing, number, roles_of
+from .columns import NAMING, Said, consecutive, missing, number, roles_of
 from .errors import InvalidProblem, imported, in_words
 from .factors import Factors, Level
 from .printable import printable
@@ -19,6 +20,7 @@ from .problem import Problem
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}((,\d{3})+(\.\d+)?|(\.\d{3})+,\d+|(\.\d{3}){2,})")
 MOST_COLUMNS = 20  # named in a description
 TOML_KEYS = ("factors", "numbers", "interactions", "exclude", "per_arm")
 
@@ -58,16 +60,17 @@ def read_arms(
 ) -> ArmTable:
     """Return the arms in a CSV, Parquet, NPY or TOML file.
 
-    A table has one row per arm. Columns of text are factors, and a first one that is different in
-    every row, or has a heading such as "name" or "id", holds names. Columns of numbers are
-    features as they are; beside factors, or if `numbers` names them, there is a constant too. An
-    NPY file is an array of shape (K, d). A TOML file has the arguments of Factors.
+    A table has one row per arm. Columns of text are factors; a first one that is different in
+    every row, or one with a heading such as "name" or "user_id", holds names. Columns of numbers
+    are features as they are; beside factors, or if `numbers` names them, there is a constant too.
+    What cannot be told is refused. An NPY file is an array of shape (K, d). A TOML file has the
+    arguments of Factors.
     name: the column that holds names.
     factors, numbers, ignore: columns that are factors, numbers that matter, or neither.
     interactions, exclude, per_arm: as for Factors.
     header: whether a CSV file begins with a row of headings; found out unless given.
     """
-    said = Said(name, tuple(factors), tuple(numbers), tuple(ignore))
+    said = Said.of(name, factors=factors, numbers=numbers, ignore=ignore)
     modelled: dict[str, Any] = {
         "interactions": interactions,
         "exclude": exclude,
@@ -75,28 +78,32 @@ def read_arms(
     }
     kind = Path(path).suffix.lower()
     if kind in (".npy", ".toml"):
-        _nothing_said(path, said, {} if kind == ".npy" else modelled)
+        _nothing_said(path, said, modelled)
     if kind == ".npy":
         array = _from_npy(path)
         return _with_features(None, array, [f"feature {i}" for i in range(len(array[0]))], [])
     if kind == ".toml":
         found = _from_toml(path)
         return ArmTable(None, found, [f"{found}."])
-    notes: list[str] = []
-    if kind in (".parquet", ".pq"):
-        columns, rows = _from_parquet(path)
-    else:
-        columns, rows, notes = _from_csv(path, header)
-    if not rows:
+    parquet = kind in (".parquet", ".pq")
+    raw = _from_parquet(path) if parquet else _from_csv(path, header)
+    if not raw.rows:
         raise InvalidProblem(f"{path} has no arms. Write one row per arm.")
-    roles = roles_of(columns, rows, said, what=str(path))
-    names = None if roles.name is None else [str(row[roles.name]) for row in rows]
-    notes += roles.notes
+    roles = roles_of(
+        raw.titles,
+        raw.rows,
+        said,
+        what=str(path),
+        typed=parquet,
+        first=raw.first,
+        modelled=any(modelled.values()),
+    )
+    notes = [*raw.notes, *roles.notes]
     if not roles.factors and not said.numbers and not any(modelled.values()):
-        values = [[float(number(row[i]) or 0.0) for i in roles.numbers] for row in rows]
-        return _with_features(names, values, [columns[i] for i in roles.numbers], notes)
-    made = Factors.of_table(columns, rows, roles, **modelled)
-    return ArmTable(made.names if names is None else names, made, [*notes, f"{made}."])
+        features = [list(map(float, row)) for row in zip(*roles.columns.values(), strict=True)]
+        return _with_features(roles.names, features, list(roles.columns), notes)
+    made = Factors.of_table(roles, **modelled)
+    return ArmTable(made.names, made, [*notes, f"{made}."])
 
 
 def _with_features(
@@ -104,9 +111,8 @@ def _with_features(
 ) -> ArmTable:
     shown = ", ".join(printable(column) for column in columns[:MOST_COLUMNS])
     more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""
-    return ArmTable(
-        names, rows, [*notes, f"{len(rows)} arms, {len(columns)} features: {shown}{more}."]
-    )
+    features = "1 feature" if len(columns) == 1 else f"{len(columns)} features"
+    return ArmTable(names, rows, [*notes, f"{len(rows)} arms, {features}: {shown}{more}."])
 
 
 def _nothing_said(path: str | Path, said: Said, modelled: dict[str, Any]) -> None:
@@ -117,10 +123,20 @@ def _nothing_said(path: str | Path, said: Said, modelled: dict[str, Any]) -> Non
         )
 
 
-def _from_csv(
-    path: str | Path, header: bool | None
-) -> tuple[list[str], list[list[Any]], list[str]]:
-    """Return headings, rows, and what is worth saying about how they were read."""
+class _Raw(NamedTuple):
+    """A table as it is in a file.
+
+    first: the number of the first row of cells.
+    notes: what is worth saying about how they were read.
+    """
+
+    titles: list[str]
+    rows: list[list[Any]]
+    first: int
+    notes: list[str]
+
+
+def _from_csv(path: str | Path, header: bool | None) -> _Raw:
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
         separator, rows = _separated(text)
@@ -133,103 +149,157 @@ def _from_csv(
         raise InvalidProblem(f"{path} cannot be read as CSV: {in_words(reason)}.") from reason
     notes = [] if separator == "," else [f"Cells are separated by {SEPARATORS[separator]}."]
     if not rows:
-        return [], [], notes
+        return _Raw([], [], 1, notes)
     for line, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise InvalidProblem(
                 f"{path} must have the same number of cells in every row; row {line} has "
-                f"{len(row)}, row 1 has {len(rows[0])}."
+                f"{len(row)}, row 1 has {len(rows[0])}. Write decimals with points, and cells "
+                f"that contain {SEPARATORS[separator]} in quotes."
             )
+    used = [any(row[i] for row in rows) for i in range(len(rows[0]))]
+    if not all(used):  # as spreadsheets leave them at the end of rows
+        notes.append("Columns without any cell were left out.")
+        rows = [list(itertools.compress(row, used)) for row in rows]
     if header is None:
-        header = _has_header(rows, path, notes)
-    columns = rows[0] if header else [f"column {i}" for i in range(1, len(rows[0]) + 1)]
+        header = _has_header(rows, separator, path, notes)
+    titles = rows[0] if header else [f"column {i}" for i in range(1, len(rows[0]) + 1)]
     rows = rows[1:] if header else rows
-    return columns, _with_points(rows, columns, separator, path, notes), notes
+    cells = _with_points(rows, titles, separator, path, notes)
+    return _Raw(titles, cells, 2 if header else 1, notes)
 
 
 def _separated(text: str) -> tuple[str, list[list[str]]]:
-    """Return what separates cells, and the rows of cells."""
+    """Return what separates cells, and the rows of cells.
+
+    Where more than one separator gives a table, it is the one with the larger share of numbers.
+    """
 
     def parsed(separator: str) -> list[list[str]]:
         lines = csv.reader(StringIO(text, newline=""), delimiter=separator)
-        return [[cell.strip() for cell in row] for row in lines if any(row)]
+        rows = [[cell.strip() for cell in row] for row in lines]
+        return [row for row in rows if any(row)]
 
-    with_commas = parsed(",")
+    def numbers(separator: str) -> float:
+        cells = [cell for row in tables[separator] for cell in row]
+        found = [number(cell) is not None or _decimal(cell, separator) for cell in cells]
+        return sum(found) / len(found)
+
+    tables = {",": parsed(",")}
     for separator in itertools.islice(SEPARATORS, 1, None):
-        if any(separator in cell for row in with_commas for cell in row):
-            rows = parsed(separator)
-            if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
-                return separator, rows
-    return ",", with_commas
+        if separator in text:
+            with contextlib.suppress(csv.Error):
+                tables[separator] = parsed(separator)
+    whole = [
+        separator
+        for separator, rows in tables.items()
+        if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+    ]
+    best = max(whole, key=numbers) if len(whole) > 1 else (whole or [","])[0]
+    return best, tables[best]
 
 
-def _has_header(rows: list[list[str]], path: str | Path, notes: list[str]) -> bool:
+def _decimal(cell: str, separator: str) -> bool:
+    return separator != "," and DECIMAL_COMMA.fullmatch(cell) is not None
+
+
+def _has_header(rows: list[list[str]], separator: str, path: str | Path, notes: list[str]) -> bool:
     """Whether the first row has headings; raise if that cannot be told."""
-    first, others = rows[0], rows[1:]
-    values = [number(cell) for cell in first]
-    if not any(value is not None for value in values):
+
+    def value(cell: str) -> float | None:
+        return number(cell.replace(",", ".") if _decimal(cell, separator) else cell)
+
+    if len(rows) == 1:
+        return all(value(cell) is None for cell in rows[0])
+    first, columns = rows[0], list(zip(*rows[1:], strict=True))
+    values = list(map(value, first))
+    below = [list(map(value, column)) for column in columns]
+    if all(value is None for value in values):
+        for i, column in enumerate(columns):
+            if first[i] and first[i] in column:
+                raise InvalidProblem(
+                    f"The first row of {path} may be an arm or headings: {first[i]!r} is also in "
+                    f"row {column.index(first[i]) + 2}. Say header=True or header=False."
+                )
         return True
-    consecutive = _consecutive(values[1:])
-    if consecutive and (missing(first[0]) or first[0].lower() in NAMING or values[0] is None):
-        notes.append("The first row has headings, which are numbers.")
+    if missing(first[0]) or first[0].lower() in NAMING:
+        notes.append("The first row has headings, some of which are numbers.")
         return True
-    fractions = any(
-        value is not None and not value.is_integer()
-        for row in others
-        for value in map(number, row)
+    counted = [i for i, value in enumerate(values) if value is not None]
+    above = any(  # a text above numbers
+        value is None and numbers and None not in numbers
+        for value, numbers in zip(values, below, strict=True)
     )
-    if _consecutive(values) and (len(values) > 2 or fractions):
+    if above or _like_headings([values[i] for i in counted], [below[i] for i in counted]):
         shown = ", ".join(first[:4]) + (", ..." if len(first) > 4 else "")
         raise InvalidProblem(
-            f"The first row of {path}, {shown}, just counts: it may be a heading or an arm. Say "
-            "header=True or header=False."
+            f"The first row of {path}, {shown}, may be headings or an arm. Say header=True or "
+            "header=False."
         )
     return False
 
 
-def _consecutive(values: list[float | None]) -> bool:
-    """Whether there are two or more numbers that count up by one."""
-    if len(values) < 2 or any(value is None or not value.is_integer() for value in values):
+def _like_headings(first: list[Any], below: list[list[float | None]]) -> bool:
+    """Whether numbers may be headings: they count, or have nothing to do with those below."""
+    if len(first) < 2 or len(set(first)) < len(first):
         return False
-    return all(b == a + 1 for a, b in itertools.pairwise(values))  # type: ignore[operator]
+    if not all(value.is_integer() for value in first):
+        return False
+    others = [value for column in below for value in column if value is not None]
+    if consecutive(first):
+        fractions = any(not value.is_integer() for value in others)
+        indicators = {*first, *others} <= {0.0, 1.0}
+        return len(first) > 2 or fractions or (first[0] == 0.0 and not indicators)
+    if set(first) <= {-1.0, 0.0, 1.0}:
+        return False
+    for value, column in zip(first, below, strict=True):
+        found = [one for one in column if one is not None]
+        if not found or min(found) <= value <= max(found):
+            return False
+        if all(one.is_integer() for one in found):
+            return False
+    return True
 
 
 def _with_points(
-    rows: list[list[str]],
-    columns: list[str],
-    separator: str,
-    path: str | Path,
-    notes: list[str],
+    rows: list[list[str]], titles: list[str], separator: str, path: str | Path, notes: list[str]
 ) -> list[list[Any]]:
     """Return rows in which decimals have points, where they had commas."""
-    result: list[list[Any]] = [list(row) for row in rows]
+    columns = [list(column) for column in zip(*rows, strict=True)]
     changed = []
-    for i, column in enumerate(columns):
-        cells = [row[i] for row in rows]
-        commas = [bool(DECIMAL_COMMA.fullmatch(cell)) for cell in cells]
-        if not any(commas) or not all(
-            comma or number(cell) is not None for comma, cell in zip(commas, cells, strict=True)
+    for i, cells in enumerate(columns):
+        commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
+        thousands = [cell for cell in cells if THOUSANDS.fullmatch(cell)]
+        if not all(
+            number(cell) is not None or DECIMAL_COMMA.fullmatch(cell) or THOUSANDS.fullmatch(cell)
+            for cell in cells
         ):
             continue
-        if separator == ",":
+        here = f"Column {printable(titles[i])!r} of {path}"
+        if thousands and (set(commas) <= set(thousands) or not set(thousands) <= set(commas)):
             raise InvalidProblem(
-                f"Column {printable(column)!r} of {path} has decimals with commas, such as "
-                f"{cells[commas.index(True)]}. Save it with points, or with semicolons between "
-                "cells."
+                f"{here} has numbers such as {thousands[0]}, which are thousands to some and "
+                "decimals to others. Save it without separators of thousands, and decimals with "
+                "points."
             )
-        changed.append(column)
-        for row in result:
-            row[i] = row[i].replace(",", ".")
+        if commas and separator == ",":
+            raise InvalidProblem(
+                f"{here} has decimals with commas, such as {commas[0]}. Save it with points, or "
+                "with semicolons between cells."
+            )
+        if commas:
+            changed.append(titles[i])
+            columns[i] = [cell.replace(",", ".") for cell in cells]
     if changed:
         notes.append(f"Decimals have commas in {', '.join(map(printable, changed))}.")
-    return result
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _from_parquet(path: str | Path) -> tuple[list[str], list[list[Any]]]:
+def _from_parquet(path: str | Path) -> _Raw:
     polars = imported("polars", "Parquet files need", extra="tables")
     try:
         table = polars.read_parquet(path)
-        return list(table.columns), [list(row) for row in table.iter_rows()]
+        return _Raw(list(table.columns), [list(row) for row in table.iter_rows()], 1, [])
     except (OSError, polars.exceptions.PolarsError) as reason:
         raise InvalidProblem(f"{path} cannot be read as Parquet: {in_words(reason)}.") from reason
 

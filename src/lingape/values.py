@@ -149,7 +149,7 @@ class Values:
         rows = [["arm", "pulls", "average", f"{share(problem.delta)} interval"]]
         order = np.argsort(-problem.gain(1.0) * self._estimate.means, kind="stable")[:MOST]
         for arm, interval in zip(order.tolist(), self.arms(order), strict=True):
-            value, low, high = _plain(interval)
+            value, low, high = finite(interval)
             average = "–" if value is None else f"{value:.4g}"
             rows.append([problem.name(arm), f"{self.counts[arm]:,}", average, ends_of(low, high)])
         text, more = "All intervals hold together, at all times.", len(problem) - MOST
@@ -246,7 +246,7 @@ class Values:
         for arm, gap in enumerate(self.gaps(base)):
             if arm != base:
                 words = verdict(gap, problem.minimize)
-                found.append(Lift(arm, problem.name(arm), *_plain(gap), words))
+                found.append(Lift(arm, problem.name(arm), *finite(gap), words))
         sign = problem.gain(1.0)
         return tuple(sorted(found, key=lambda lift: -sign * (lift.value or 0.0)))
 
@@ -264,7 +264,7 @@ class Values:
         sign, count = self.problem.gain(1.0), len(factor.levels)
         against = self._against(factor, start)
         levels = tuple(
-            LevelEffect(str(factor.levels[i]), *_plain(gap or _unknown()), gap is not None)
+            LevelEffect(str(factor.levels[i]), *finite(gap or _unknown()), gap is not None)
             for i, gap in enumerate(against)
             if i != start
         )
@@ -367,7 +367,7 @@ def _mark(factor: FactorEffects, level: str) -> str:
     return "best" if factor.proven else "looks best"
 
 
-def outward(low: float, high: float, *, sign: bool = False) -> str:
+def outward(low: float, high: float, *, sign: bool = False, word: str = "to") -> str:
     """Return an interval to four digits, never narrower than it is.
 
     >>> outward(-0.12341, 0.2)
@@ -379,7 +379,7 @@ def outward(low: float, high: float, *, sign: bool = False) -> str:
         texts = [
             text if text.startswith("-") or float(text) == 0 else f"+{text}" for text in texts
         ]
-    return " to ".join(texts)
+    return f" {word} ".join(texts)
 
 
 def _downward(value: float) -> str:
@@ -489,7 +489,7 @@ def _unknown() -> Interval:
     return Interval(math.nan, -math.inf, math.inf)
 
 
-def _plain(interval: Interval) -> tuple[float | None, float | None, float | None]:
+def finite(interval: Interval) -> tuple[float | None, float | None, float | None]:
     """Return an interval with None for what is not known, as in JSON."""
     value, low, high = (end if math.isfinite(end) else None for end in interval)
     return value, low, high

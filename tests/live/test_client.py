@@ -94,7 +94,7 @@ def test_the_same_as_an_experiment(server, client, name, tmp_path):
 
 def test_a_program_can_move_to_a_server():
     """Every method of Experiment exists for one on a server, with the same parameters."""
-    here = {"open", "from_export", "current"}  # about databases
+    here = {"open", "from_export", "refit", "current"}  # about databases
     for name in (name for name in vars(Experiment) if name[0] != "_" and name not in here):
         ours, theirs = getattr(Experiment, name), getattr(RemoteExperiment, name)
         if callable(ours):
@@ -284,11 +284,12 @@ def test_the_shell(server, name, tmp_path):
     def call(command, *arguments, code=0, place=server.url):
         result = CliRunner().invoke(main, ["live", command, place, name, *map(str, arguments)])
         assert result.exit_code == code, result.output
-        return result.output
+        return result.stdout if "--json" in arguments else result.output
 
     arms = tmp_path / "arms.csv"
     begin = ["new", arms, "--explorer", "lingape"]
-    assert call(*begin, "--noise-scale", 0.1) == f"{name}: 2 arms, 0 rewards.\n"
+    notes = "Names: 'name'. Numbers: x, y. 2 arms, 2 features: x, y.\n"
+    assert call(*begin, "--noise-scale", 0.1) == f"{notes}{name}: 2 arms, 0 rewards.\n"
     assert json.loads(call(*begin, "--noise-scale", 0.1, "--json"))["arms"] == 2
     assert "noise (0.1 there, 'binary' now)" in call(*begin, "--binary", code=1)
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())

@@ -90,11 +90,13 @@ def compare(
     """
     from .. import specs
     from ..study import Study, read_instance
+    from ..tables import read_arms
 
     if (arms is None) != (theta is None):
         raise click.UsageError("--arms and --theta go together: features, and the true θ.")
     chosen = [specs.instance(text) for text in instances]
     if arms is not None and theta is not None:
+        say(" ".join(read_arms(arms).notes), err=True)
         chosen.append(read_instance(arms, numbers(theta, "--theta")))
     if not chosen:
         chosen = [specs.instance("soare(5, 0.1)"), specs.instance("canonical(5, 0.5)")]

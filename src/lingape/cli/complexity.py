@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..printable import printable
-from .options import as_json, numbers, simulated_rewards
+from .options import as_json, numbers, of_table, simulated_rewards, table_of
 from .showing import say
 
 
@@ -17,6 +17,7 @@ from .showing import say
 @simulated_rewards
 @click.option("--norm-bound", type=float, help="S, for Theorem 2.  [default: the length of θ]")
 @click.option("--ridge", default=1.0, show_default=True, help="λ, for Theorem 2.")
+@of_table
 @as_json
 def complexity(
     arms: str,
@@ -27,16 +28,17 @@ def complexity(
     delta: float,
     ridge: float,
     json: bool,
+    **options: Any,
 ) -> None:
     """Say how hard a problem is, given the θ that explorers are not told.
 
-    ARMS is a CSV, Parquet or NPY file with one row of features per arm; a header and a first
-    column of names are recognised.
+    ARMS is a table with one row per arm, as CSV, Parquet or NPY, or a TOML file with factors. What
+    was taken for names, factors and numbers is said first; options say it otherwise. θ has a
+    number for each feature.
     """
     from ..complexity import complexity as analyse
-    from ..tables import read_arms
 
-    table = read_arms(arms)
+    table = table_of(arms, options)
     vector = numbers(theta, "--theta")
     problem = table.problem(
         noise=noise_scale,

@@ -19,7 +19,7 @@ from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
-    from ..live import Experiment, Ticket
+    from ..live import Experiment, LogCertificate, Ticket
     from ..live.notices import Notice
     from ..live.replay import Replay
     from ..live.search import Search, SearchEnd
@@ -87,9 +87,10 @@ def find(
 ) -> None:
     """Find the best arm by running a command for each pull.
 
-    ARMS is a table with one row of features per arm, as for lingape complexity. Say what rewards
-    are like with one of --noise-scale, --bounded, --binary and --normal: the guarantee rests on
-    it.
+    ARMS is a table with one row per arm, as CSV, Parquet or NPY, or a TOML file with factors.
+    Columns of text are factors, those of numbers are features, and names are recognised; what was
+    taken for what is said first, and options say it otherwise. Say what rewards are like with one
+    of --noise-scale, --bounded, --binary and --normal: the guarantee rests on it.
 
     In CMD, {arm} stands for the arm's number (from 0), {name} for its name, {features} for its
     features separated by spaces; each comes as one word, quoted. CMD also finds them in its
@@ -172,14 +173,15 @@ def _opening(search: "Search", path: str, resume: bool) -> Iterator[str]:
 def _report(ending: "SearchEnd", log: "Experiment", path: str, signal: int, *, json: bool) -> int:
     """Print how a search ended; return the exit code."""
     status = log.status()
-    with log.current() as replay:
-        data = _as_data(ending, replay, path)
     code, closing = _closing(ending, status.pulls, path, signal)
     if json:
-        click.echo(jsonlib.dumps(data, indent=2))
+        with log.current() as replay:
+            data = _as_data(ending, replay, log.certificate(), path)
+        click.echo(jsonlib.dumps(data, indent=2, allow_nan=False))
+        warn(status.warnings)
     else:
-        say(f"{status.certificate.statement}\n\n{status.table()}\nLog: {path}")
-    warn(status)
+        found = "\n".join([status.certificate.statement, *status.certificate.notes()])
+        say(f"{found}\n\n{status.table()}\nLog: {path}")
     if closing:
         say(closing, err=True)
     return code
@@ -214,22 +216,27 @@ def _closing(ending: "SearchEnd", pulls: int, path: str, signal: int) -> tuple[i
     )
 
 
-def _as_data(ending: "SearchEnd", replay: "Replay", path: str) -> dict[str, Any]:
-    from ..data import to_data
+def _as_data(
+    ending: "SearchEnd", replay: "Replay", certificate: "LogCertificate", path: str
+) -> dict[str, Any]:
+    from ..values import finite
 
-    explorer = replay.explorer
-    arm = explorer.recommend()
+    arm = replay.explorer.recommend()
+    value, low, high = finite(replay.values().arms([arm])[0])
     return {
         "arm": arm,
-        "name": explorer.problem.name(arm),
+        "name": replay.problem.name(arm),
+        "value": value,
+        "value_low": low,
+        "value_high": high,
         "pulls": replay.progress.pulls,
         "counts": replay.averages.counts.tolist(),
         "ending": ending.words,
         "settled": replay.progress.settled,
         "failure": ending.failure,
         "log": path,
-        "value": to_data(replay.values().arms([arm])[0]),
-        "certificate": replay.certificate().to_dict(),
+        "certificate": certificate.to_dict(),
+        "warnings": list(certificate.warnings),
     }
 
 

@@ -104,7 +104,7 @@ def in_options(
     from ..bounds import BOUNDS
 
     for name, flag in COLUMNS.items():
-        sentence = re.sub(rf"\b{name}=\[?('[^']*')\]?", rf"{flag} \1", sentence)
+        sentence = re.sub(rf"""\b{name}=\[?('[^']*'|"[^"]*")\]?""", rf"{flag} \1", sentence)
     sentence = sentence.replace("header=True or header=False", "--header or --no-header")
     bounds = {rf"\b{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
     words = IN_SHELL | bounds | dict(words)

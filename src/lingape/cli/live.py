@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         LogCertificate,
         Progress,
         RemoteExperiment,
-        Status,
         Verification,
     )
     from ..live.notices import Notice
@@ -83,9 +83,9 @@ def _token() -> str | None:
     return os.environ.get("LINGAPE_WRITE_TOKEN") or os.environ.get("LINGAPE_READ_TOKEN") or None
 
 
-def warn(status: "Status") -> None:
+def warn(warnings: Iterable[str]) -> None:
     """Print on standard error why a certificate may be wrong."""
-    for warning in status.warnings:
+    for warning in warnings:
         say(f"Warning: {warning}", err=True)
 
 
@@ -94,6 +94,12 @@ def announce(notice: "Notice | None", certificate: "LogCertificate") -> None:
     if notice is not None and certificate.settled:
         for trouble in notice.send(certificate):
             say(trouble, err=True)
+
+
+def say_certificate(certificate: "LogCertificate", json: bool) -> None:
+    """Print what is proven; as JSON, with the warnings on standard error too."""
+    say(certificate.to_dict() if json else str(certificate))
+    warn(certificate.warnings if json else ())
 
 
 def _rewards(count: int) -> str:
@@ -133,7 +139,7 @@ def new(
     seed: int,
     json: bool,
 ) -> None:
-    """Begin an experiment with the arms in a table, one row of features per arm.
+    """Begin an experiment with the arms in a table, one row per arm, as for lingape find.
 
     Say what rewards are like with one of --noise-scale, --bounded, --binary and --normal: the
     guarantee rests on it. If the experiment is there already with the same settings, nothing
@@ -365,8 +371,7 @@ def watch(url: str, name: str, notice: "Notice | None", json: bool) -> None:
             so_far = f"{_rewards(status.pulls)}; {status.state}"
             say(f"{so_far}; {printable(status.leader_name or 'nobody')} leads", err=True)
         certificate = status.certificate
-    say(certificate.to_dict() if json else str(certificate))
-    warn(status)
+    say_certificate(certificate, json)
     announce(notice, certificate)
 
 
@@ -384,11 +389,9 @@ def status(url: str, name: str, json: bool) -> None:
 @place
 @as_json
 def certificate(url: str, name: str, json: bool) -> None:
-    """Show what is proven now."""
+    """Show what is proven now, how good the arm is, and whether the model looks right."""
     with open_experiment(url, name) as experiment:
-        status = experiment.status()
-    say(status.certificate.to_dict() if json else str(status.certificate))
-    warn(status)
+        say_certificate(experiment.certificate(), json)
 
 
 @live.command()
@@ -451,7 +454,7 @@ def effects(
         figure = plots.effects(found) if against is None else plots.values(values, control=control)
         for file in plots.save(figure, plot):
             say(f"Plot: {file}", err=json)
-    warn(status)
+    warn(status.warnings)
 
 
 @live.command()
@@ -557,3 +560,4 @@ def verify(source: str, name: str | None, json: bool) -> None:
 
         found = verify_log(read_export(_input(source)))
     say(found.to_dict() if json else str(found))
+    warn(found.certificate.warnings if json else ())

@@ -11,7 +11,7 @@ import click
 from ..errors import LingapeError
 from ..printable import printable
 from . import options
-from .live import announce, open_experiment, place, warn
+from .live import announce, open_experiment, place, say_certificate
 from .showing import live_line, say
 from .stopping import FAILED, LIMIT, requests_to_stop
 from .threads import OneThreaded
@@ -107,12 +107,10 @@ def run(
         trials = _Trials(command, worst, max_failures, stop)
         with live_line("starting", quiet=json) as show:
             code, closing = trials.run(experiment, show, workers, max_pulls, ttl)
-        status = experiment.status()
-    certificate = status.certificate
+        certificate = experiment.certificate()
     if code == 0 and not certificate.settled:
         code, closing = LIMIT, "Stopped at the limit of pulls."
-    say(certificate.to_dict() if json else str(certificate))
-    warn(status)
+    say_certificate(certificate, json)
     trials.sum_up()
     announce(notice, certificate)
     if code:

@@ -39,7 +39,7 @@ from .events import (
     rounded_time,
 )
 from .history import History, Point
-from .model_check import ModelCheck, check
+from .model_check import ModelCheck, certified, check
 from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
@@ -358,9 +358,12 @@ class Experiment(SharedLog, Workplace):
             return status_of(replay, now)
 
     def certificate(self) -> LogCertificate:
-        """Return what is proven now; once settled, always the same."""
+        """Return what is proven now, with the arm's value and why it may be wrong.
+
+        Once settled, what is proven is always the same.
+        """
         with self.current() as replay:
-            return replay.certificate()
+            return certified(replay, check(replay, self._now()))
 
     def check(self) -> ModelCheck:
         """Return whether rewards look as assumed: linear in the features, as noisy as stated.

@@ -1,13 +1,15 @@
 """Do the rewards look as the guarantee assumes: linear in the features, as noisy as stated?
 
-Two sums of squares are compared with what they would be for Gaussian noise of standard deviation
-R. How far the arms' averages lie from the linear fit, Σ N_k (r̄_k - x_kᵀθ̂)² / R², is χ² with as
-many degrees of freedom as there are pulled arms beyond the dimension; how far rewards lie from
-their arm's average, with one less than there are rewards for each arm. R-sub-Gaussian noise varies
-no more than that. For Gaussian noise of unknown scale the second sum says how large R is, and the
-first in units of it is compared with Fisher's F. There is a warning when such a sum has a
-probability below 1 in 10,000: small enough that looking often raises few false alarms, although
-arms are chosen by their rewards. How few is measured by tests/live/test_model_check.py; it is not
+Sums of squares are compared with what they would be for Gaussian noise of standard deviation R.
+How far the arms' averages lie from the linear fit, Σ N_k (r̄_k - x_kᵀθ̂)² / R², is χ² with as many
+degrees of freedom as there are pulled arms beyond the dimension; the part of it that one arm, one
+interaction of two factors, or the curve of a factor that is a number explains, with fewer; and how
+far rewards lie from their arm's average, with one less than there are rewards for each arm. R-sub-
+Gaussian noise varies no more than that. For Gaussian noise of unknown scale the last sum says how
+large R is, and the others in units of it are compared with Fisher's F. In a range the variance
+follows from the mean. There is a warning when such a sum has a probability below 1 in 10,000, all
+of them counted together: small enough that looking often raises few false alarms, although arms
+are chosen by their rewards. How few is measured by tests/live/test_model_check.py; it is not
 proven. That there is no warning does not prove anything either.
 
 Whether arms lose tickets as often as each other is compared in losses.py.
@@ -15,6 +17,7 @@ Whether arms lose tickets as often as each other is compared in losses.py.
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,18 +26,24 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..checks import LARGEST
 from ..data import Data
+from ..factors import Factor, Factors
 from ..noise import Binary, Bounded
 from ..printable import printable
 from ..problem import Problem
+from ..values import finite
 from . import losses
-from .replay import Averages, Replay
+from .replay import Averages, LogCertificate, Replay
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
-MOST_PAIRS = 100  # of factors
+WORK = 1e8  # multiplications, for what more features would explain
+EXPLAINED = 0.5  # of the misfit, to be named as its reason
+ASSUMED = "The certificate assumes otherwise."
+SUCCESSOR = "takes over all rewards (refit, also as lingape live refit)"
 WAY_OUT = (
     "The certificate assumes that they do. One feature per arm, 1 for it and 0 for the others, is "
-    "always right and takes more pulls; features that tell these arms apart may be enough."
+    f"always right and takes more pulls: a successor with per_arm=True {SUCCESSOR}. Features that "
+    "tell these arms apart may be enough."
 )
 
 
@@ -139,6 +148,15 @@ def check(replay: Replay, now: float) -> ModelCheck:
     )
 
 
+def certified(replay: Replay, found: ModelCheck) -> LogCertificate:
+    """Return what is proven now, how good the arm is, and what speaks against the model."""
+    certificate = replay.certificate()
+    value, low, high = finite(replay.values().arms([certificate.arm])[0])
+    return replace(
+        certificate, value=value, value_low=low, value_high=high, warnings=found.warnings
+    )
+
+
 def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
     """Compare `rewards` with the linear model of a `problem`, and with R if it is known."""
     pulled, stated = np.flatnonzero(rewards.counts), problem.noise.scale
@@ -146,21 +164,17 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
         return ModelCheck((), None, stated, None, None, ())
     counts, averages = rewards.counts[pulled], rewards.means[pulled]
     noise, repeats = rewards.deviation, rewards.repeats
-    variances = _variances(problem, rewards, pulled)
-    fit = _fit(problem.orthonormal[pulled], counts, averages, variances)
-    apart = averages - fit.values
+    unit, shape = _scatter(problem, rewards, pulled)
+    fit = LinearFit.of(problem.orthonormal[pulled], np.sqrt(counts) / shape, averages)
     z, doubts, noise_p = np.zeros(len(pulled)), [], None
-    if variances is not None:
-        # A residual has variance v(1 - leverage)/N_k; with a leverage of 1 it has none.
-        spread = np.sqrt(variances * np.maximum(1.0 - fit.leverages, 0.0) / counts)
-        free = fit.leverages < 1.0 - 1e-9
+    if unit:
         with np.errstate(all="ignore"):  # if R is tiny, rewards may be infinitely far off
-            z = np.where(free, apart / np.where(free, spread, 1.0), 0.0)
-            off = float(counts @ (apart**2 / variances))
-        z = np.clip(np.nan_to_num(z), -LARGEST, LARGEST)  # JSON has no infinity
-        below = None if stated is not None else repeats
-        if (beyond := len(pulled) - fit.rank) > 0:
-            doubts = _doubts(problem, pulled, counts, averages, variances, z, off, beyond, below)
+            off = (averages - fit.values) * fit.weights / unit
+            # It has variance 1 - leverage; with a leverage of 1 it has none.
+            free = fit.leverages < 1.0 - 1e-9
+            z = np.where(free, off / np.sqrt(np.where(free, 1.0 - fit.leverages, 1.0)), 0.0)
+        off, z = (np.clip(np.nan_to_num(some), -LARGEST, LARGEST) for some in (off, z))
+        doubts = _doubts(problem, pulled, fit, off, z, None if stated is not None else repeats)
     if stated is not None and noise is not None:
         noise_p = chi_square_tail(repeats * (noise / stated) * (noise / stated), repeats)
     worst = np.argsort(-np.abs(z), kind="stable")[:MOST_ARMS]
@@ -176,34 +190,82 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
         )
     linear_p = min(1.0, len(doubts) * min(one.p for one in doubts)) if doubts else None
     if linear_p is not None and linear_p < RARE:
-        warnings.append(_warning(min(doubts, key=lambda one: one.p), arms))
+        warnings.append(_warning(doubts, arms))
     return ModelCheck(arms, linear_p, stated, noise, noise_p, tuple(warnings))
+
+
+def _scatter(problem: Problem, rewards: Averages, pulled: IntArray) -> tuple[float, FloatArray]:
+    """Return a unit, and the standard deviation of the rewards of each pulled arm in that unit.
+
+    The unit is 0 if nothing is known. A known scale is taken as it is, and an unknown one is
+    estimated for all arms together. In a range the variance follows from the mean m: at most
+    m(1 - m). Two successes and two failures more (Agresti and Coull) and the standard error of m
+    keep a few rewards from being taken too seriously. Where rewards vary less than that
+    everywhere, they do so here; one more success keeps a few that are alike from saying so.
+    """
+    noise, count = problem.noise, len(pulled)
+    if not isinstance(noise, Bounded):
+        return (rewards.deviation if noise.scale is None else noise.scale) or 0.0, np.ones(count)
+    counts, width = rewards.counts[pulled], noise.high - noise.low
+    fit = LinearFit.of(problem.orthonormal[pulled], np.sqrt(counts), rewards.means[pulled])
+    m = np.clip((fit.values - noise.low) / width, 0.0, 1.0)
+    share = 1.0
+    if not isinstance(noise, Binary):
+        most = float(counts @ (m * (1.0 - m))) * rewards.repeats / float(counts.sum())
+        share = min(1.0, (float(rewards.squares.sum()) / width / width + 1.0) / (most + 1.0))
+    m = (counts * m + 2.0) / (counts + 4.0)
+    error = np.sqrt(m * (1.0 - m) * fit.leverages / counts)
+    m = np.where(m < 0.5, np.minimum(m + error, 0.5), np.maximum(m - error, 0.5))
+    return width * math.sqrt(share), np.sqrt(m * (1.0 - m))
+
+
+class LinearFit(NamedTuple):
+    """A weighted least-squares fit to averages.
+
+    basis: an orthonormal basis of the weighted features.
+    """
+
+    weights: FloatArray
+    basis: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, features: FloatArray, weights: FloatArray, averages: FloatArray) -> "LinearFit":
+        """Return the fit."""
+        basis = _basis(features * weights[:, None])
+        return cls(weights, basis, basis @ (basis.T @ (averages * weights)) / weights)
+
+    @property
+    def leverages(self) -> FloatArray:
+        """How much each arm's average moves the fit at that arm, from 0 to 1."""
+        return np.asarray(np.einsum("kd,kd->k", self.basis, self.basis))
 
 
 class Doubt(NamedTuple):
     """A way in which the model may be wrong, and the probability of so bad a fit if it is right.
 
-    pair: two factors that may depend on each other; None for any other way.
+    factors: two that may depend on each other, or one whose effect may be a curve; none for any
+        other way.
+    share: how much of the misfit it explains.
     """
 
     p: float
-    pair: tuple[str, str] | None = None
+    factors: tuple[str, ...] = ()
+    share: float = 0.0
 
 
 def _doubts(
     problem: Problem,
     pulled: IntArray,
-    counts: IntArray,
-    averages: FloatArray,
-    variances: FloatArray,
+    fit: LinearFit,
+    off: FloatArray,
     z: FloatArray,
-    off: float,
-    beyond: int,
     below: int | None,
 ) -> list[Doubt]:
-    """Return what speaks against the model: all arms together, single arms, and interactions.
+    """Return what speaks against the model: all arms together, single arms, and factors.
 
-    below: degrees of freedom of the variance, where it is an estimate.
+    off: how far averages are from the fit, in standard deviations of averages.
+    below: degrees of freedom of the noise, where that is an estimate.
     """
 
     def tail(value: float, freedom: int) -> float:
@@ -211,86 +273,107 @@ def _doubts(
             return chi_square_tail(value, freedom)
         return f_tail(value / freedom, freedom, below)
 
-    found = [Doubt(tail(off, beyond))]
+    total, beyond = float(off @ off), len(pulled) - fit.basis.shape[1]
+    if beyond < 1 or below == 0:
+        return []
+    found = [Doubt(tail(total, beyond))]
     if beyond > 1:
         found.append(Doubt(min(1.0, len(z) * tail(float((z**2).max()), 1))))
+    ways = list(_ways(problem, pulled, fit, off)) if total > 0.0 else []
+    if ways:
+        doubts = [
+            Doubt(min(1.0, len(ways) * tail(less, more)), names, less / total)
+            for names, less, more in ways
+        ]
+        if max(more for _, _, more in ways) == beyond:  # which is all arms together
+            del found[0]
+        found.append(min(doubts, key=lambda one: one.p))
+    return found
+
+
+def _ways(
+    problem: Problem, pulled: IntArray, fit: LinearFit, off: FloatArray
+) -> Iterator[tuple[tuple[str, ...], float, int]]:
+    """Yield what more features would explain: of which factors, how much, and how many they are.
+
+    These are the interactions of two factors that the model leaves out, and levels of their own
+    for factors that are numbers, as long as that does not take too long.
+    """
     factors = problem.factors
-    if factors is None or factors.per_arm or beyond < 2:
-        return found
-    pairs = [
-        pair
-        for pair in itertools.combinations([factor.name for factor in factors.factors], 2)
-        if not any(set(pair) <= set(together) for together in factors.interactions)
-    ][:MOST_PAIRS]
-    best: Doubt | None = None
-    for pair in pairs:
-        wider = factors.model(interactions=[*factors.interactions, pair])
-        fit = _fit(wider.features[pulled], counts, averages, variances)
-        less = off - float(counts @ ((averages - fit.values) ** 2 / variances))
-        more = fit.rank - (len(pulled) - beyond)
-        if more > 0:
-            one = Doubt(min(1.0, len(pairs) * tail(max(0.0, less), more)), pair)
-            best = one if best is None or one.p < best.p else best
-    return found if best is None else [*found, best]
+    if factors is None or factors.per_arm:
+        return
+    rows, left = factors.rows[pulled], WORK
+    total, beyond = float(off @ off), len(pulled) - fit.basis.shape[1]
+    for names, levels in _left_out(factors):
+        size = math.prod(columns.shape[1] for columns in levels.values())
+        if _told_apart([factors.factors[place] for place in levels], rows[:, list(levels)]):
+            yield names, total, beyond  # with these, every arm has a level of its own
+            continue
+        cost = size * len(pulled) * (size + fit.basis.shape[1]) + size**3
+        if cost > left:
+            continue
+        left -= cost
+        more = np.ones((len(pulled), 1))
+        for place, columns in levels.items():
+            more = (more[:, :, None] * columns[rows[:, place]][:, None, :]).reshape(len(rows), -1)
+        more *= fit.weights[:, None]
+        sizes = np.einsum("km,km->m", more, more)
+        more -= fit.basis @ (fit.basis.T @ more)
+        values, vectors = np.linalg.eigh(more.T @ more)
+        kept = values > 1e-12 * sizes.max()
+        if kept.any():
+            found = (vectors[:, kept].T @ (more.T @ off)) ** 2 / values[kept]
+            yield names, min(total, float(found.sum())), int(kept.sum())
 
 
-def _warning(doubt: Doubt, arms: tuple[ArmFit, ...]) -> str:
+def _told_apart(some: list[Factor], rows: IntArray) -> bool:
+    """Whether no two arms have the same levels of some factors, none of which is a number."""
+    sizes = [len(factor.levels) for factor in some]
+    if math.prod(sizes) < len(rows) or any(factor.number for factor in some):
+        return False
+    return len(np.unique(np.ravel_multi_index(tuple(rows.T), sizes))) == len(rows)
+
+
+def _left_out(
+    factors: Factors,
+) -> Iterator[tuple[tuple[str, ...], dict[int, FloatArray]]]:
+    """Yield factors whose effects the model leaves out, with the features of their levels."""
+    for place, factor in enumerate(factors.factors):
+        if factor.number and len(factor.levels) > 2:
+            levels = replace(factor, number=False).columns()[1]
+            yield (factor.name,), {place: levels}
+    for one, other in itertools.combinations(range(len(factors.factors)), 2):
+        pair = (factors.factors[one], factors.factors[other])
+        names = (pair[0].name, pair[1].name)
+        if not any(set(names) <= set(together) for together in factors.interactions):
+            places = zip((one, other), pair, strict=True)
+            yield names, {place: factor.columns()[1] for place, factor in places}
+
+
+def _warning(doubts: list[Doubt], arms: tuple[ArmFit, ...]) -> str:
     """Return what does not fit, and what to do."""
     worst = arms[0]
     furthest = (
         f"furthest off: {'; '.join(printable(fit.name) for fit in arms[:3])} (the first pays "
         f"{worst.average:.3g} on average, where the model says {worst.fitted:.3g})"
     )
-    if doubt.pair is None:
+    names = tuple(map(printable, doubts[-1].factors))
+    if doubts[-1].share < EXPLAINED:
         return (
             "The arms' average rewards do not follow from their features within the noise; "
             f"{furthest}. {WAY_OUT}"
         )
-    one, other = map(printable, doubt.pair)
+    if len(names) == 1:
+        return (
+            f"The effect of {names[0]} does not seem to be proportional to its value, as the "
+            f"model has it; {furthest}. {ASSUMED} Begin another experiment with {names[0]} as a "
+            "factor, with an effect for each level; or a successor with per_arm=True, one feature "
+            f"per arm, {SUCCESSOR}."
+        )
     return (
-        f"The effects of {one} and {other} seem to depend on each other, which the model leaves "
-        f"out; {furthest}. The certificate assumes that they do not. A successor with "
-        f"interactions=[({one!r}, {other!r})] takes over all rewards (refit)."
+        f"The effects of {names[0]} and {names[1]} seem to depend on each other, which the model "
+        f"leaves out; {furthest}. {ASSUMED} A successor with interactions=[{names!r}] {SUCCESSOR}."
     )
-
-
-def _variances(problem: Problem, rewards: Averages, pulled: IntArray) -> FloatArray | None:
-    """Return the variance of the rewards of each pulled arm, or None if nothing is known of it.
-
-    A known scale is taken as it is, and an unknown one estimated for all arms together. In a range
-    the variance follows from the mean, where two successes and two failures more (Agresti and
-    Coull) keep a few rewards from being taken too seriously; where rewards vary less than that
-    everywhere, they do so here.
-    """
-    noise, count = problem.noise, len(pulled)
-    if not isinstance(noise, Bounded):
-        r = rewards.deviation if noise.scale is None else noise.scale
-        return np.full(count, r**2) if r else None
-    counts, width = rewards.counts[pulled], noise.high - noise.low
-    fit = _fit(problem.orthonormal[pulled], counts, rewards.means[pulled], None)
-    m = np.clip((fit.values - noise.low) / width, 0.0, 1.0)
-    m = (counts * m + 2.0) / (counts + 4.0)
-    share = 1.0
-    if not isinstance(noise, Binary) and rewards.repeats:
-        most = float((counts * m * (1.0 - m)).sum()) * rewards.repeats / float(counts.sum())
-        share = min(1.0, max(1e-4, float(rewards.squares.sum()) / width**2 / most))
-    return np.asarray(width**2 * share * m * (1.0 - m))
-
-
-class Fit(NamedTuple):
-    values: FloatArray
-    leverages: FloatArray
-    rank: int
-
-
-def _fit(
-    features: FloatArray, counts: IntArray, averages: FloatArray, variances: FloatArray | None
-) -> Fit:
-    """Return the weighted least-squares fit to averages, its leverages, and its rank."""
-    weights = np.sqrt(counts if variances is None else counts / variances)
-    left = _basis(features * weights[:, None])
-    fitted = left @ (left.T @ (averages * weights)) / weights
-    return Fit(fitted, np.einsum("kd,kd->k", left, left), left.shape[1])
 
 
 def _basis(rows: FloatArray) -> FloatArray:

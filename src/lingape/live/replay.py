@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..certificate import Certificate
+from ..certificate import Certificate, share
 from ..data import Data
 from ..errors import InvalidArgument, InvalidArm, InvalidState, LingapeError, in_words
 from ..printable import printable
 from ..problem import Problem
 from ..scaffold import Conversation
 from ..specs import Recipe
-from ..values import Values
+from ..values import Values, outward
 from .events import FORMAT, Asked, Corrected, Created, Event, Settled, damaged, from_text
 from .store import START, Entry, Head, check_link
 
@@ -71,7 +71,7 @@ class Addition(NamedTuple):
 
 @dataclass(frozen=True)
 class LogCertificate(Certificate, Data):
-    """What is proven, and the log that proves it.
+    """What is proven, the log that proves it, and what speaks against it.
 
     The hash covers everything in the log up to that event: if it was kept, it shows whether
     a log is the one that the certificate is about. Everything else is as for Certificate.
@@ -80,25 +80,47 @@ class LogCertificate(Certificate, Data):
     statement: what is proven, in words.
     event: the number of the event that proves it.
     digest: the hash of the log up to it.
+    value: the estimated mean of the arm, from all rewards; None until there is one.
+    value_low: it is at least this.
+    value_high: it is at most this.
+    warnings: why the certificate may be wrong; see check.
     """
 
     statement: str = ""
     experiment: str = ""
     event: int = 0
     digest: str = ""
+    value: float | None = None
+    value_low: float | None = None
+    value_high: float | None = None
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.statement}\nLog: {self.experiment}, event {self.event}, {self.digest}"
+        log = f"Log: {self.experiment}, event {self.event}, {self.digest}"
+        return "\n".join([self.statement, *self.notes(), log])
+
+    def notes(self) -> list[str]:
+        """Return how good the arm is, and why the certificate may be wrong, in sentences."""
+        lines = []
+        if self.value is not None and len(self.arms) == 1:
+            ends = "nothing is proven about it"
+            if self.value_low is not None and self.value_high is not None:
+                between = outward(self.value_low, self.value_high, word="and")
+                ends = f"between {between}, with probability at least {share(self.delta)}"
+            lines.append(f"{printable(self.name)} averages {self.value:.4g}: {ends}.")
+        return lines + [f"Warning: {warning}" for warning in self.warnings]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able data; an infinite gap bound becomes None."""
-        return super().to_dict() | {"statement": self.statement}
+        stated = {"statement": self.statement, "warnings": list(self.warnings)}
+        return super().to_dict() | stated
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return what `to_dict` wrote as `data`."""
         bound = np.inf if data["gap_bound"] is None else data["gap_bound"]
-        return super().from_dict(data | {"gap_bound": bound})
+        added = {"value": None, "value_low": None, "value_high": None, "warnings": ()}
+        return super().from_dict(added | data | {"gap_bound": bound})
 
 
 class Tallies(NamedTuple):

@@ -18,7 +18,7 @@ from ..printable import columns_of, printable
 from ..remaining import Remaining, remaining
 from ..scaffold import ContestExplorer
 from ..values import as_interval, ends_of, verdict
-from .model_check import ModelCheck, check
+from .model_check import ModelCheck, certified, check
 from .replay import LogCertificate, Replay
 
 MOST_ARMS = 500  # in a status
@@ -181,7 +181,6 @@ class Status(Summary):
             f"{self.name}: {rewards} for {self.arms} arms; {self.pending} awaited, "
             f"{self.overdue} overdue, {self.voided} voided{self._corrected()}.",
             *self._time_left(),
-            *(f"Warning: {warning}" for warning in self.warnings),
         ]
 
     def _corrected(self) -> str:
@@ -253,7 +252,8 @@ def p_values_of(replay: Replay) -> list[float | None]:
 
 def status_of(replay: Replay, now: float) -> Status:
     """Return how an experiment stands, at a time on the clock."""
-    found, certificate = check(replay, now), replay.certificate()
+    found = check(replay, now)
+    certificate = certified(replay, found)
     if len(replay.problem) > MOST_ARMS:
         certificate = replace(certificate, p_values=None)
     return Status(

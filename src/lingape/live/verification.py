@@ -13,6 +13,7 @@ from ..data import Data
 from ..errors import InvalidState, in_words
 from ..scaffold import ContestExplorer
 from .events import Event, Settled, as_data, as_text, damaged, from_data, from_text
+from .model_check import certified, check
 from .replay import LogCertificate, Replay, Rewritten
 from .store import START, Entry, Head, check_link
 
@@ -43,6 +44,10 @@ class Verification(Data):
             f"What follows from it: {self.certificate}"
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able data, with the certificate's warnings."""
+        return super().to_dict() | {"warnings": list(self.certificate.warnings)}
+
 
 def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verification:
     """Replay a log from its first event, or raise InvalidState at the first contradiction.
@@ -51,6 +56,7 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     promised, that keys were used once, and that the certificate follows from the rewards: the same
     arm, and the same bound up to rounding.
     A log that lost its end is whole as far as it goes: only a hash kept elsewhere shows the loss.
+    The certificate comes with what the model check says of the rewards, as of the last event.
     entries: the log, as `read_export` yields it.
     head: where it should end.
     """
@@ -83,7 +89,8 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
             "Restore a copy."
         )
     _check_verdict(replay, None)
-    return Verification(at.seq, replay.progress.pulls, at.digest, replay.certificate())
+    certificate = certified(replay, check(replay, event.time))
+    return Verification(at.seq, replay.progress.pulls, at.digest, certificate)
 
 
 def _check_verdict(replay: Replay, event: Event | None) -> None:
