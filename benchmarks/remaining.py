@@ -16,7 +16,19 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks import record
-from lingape import canonical, factorial, items, run, soare, soare_tied, specs, sphere
+from lingape import (
+    canonical,
+    factorial,
+    hypercube,
+    items,
+    polynomial,
+    run,
+    soare,
+    soare_tied,
+    sparse,
+    specs,
+    sphere,
+)
 from lingape.environments import Instance
 from lingape.remaining import remaining
 
@@ -125,6 +137,12 @@ def cases() -> dict[str, Case]:
         "lingape, the paper's": Case(ball, explorer=own),
         "lingape, elimination": Case(ball, explorer="lingape(elimination=sample)"),
         "lin_game, any θ": Case(any_theta, explorer="lin_game"),
+        # Nothing was chosen on these.
+        **{
+            f"{explorer}, {place.name}": Case(place, explorer=explorer)
+            for explorer in ("race", "lingape")
+            for place in (polynomial(9, 3, 2), hypercube(4, 3), sparse(60, 12, 2, 5))
+        },
         "uniform, any means": Case(any_means, explorer="uniform"),
         "xy_static, any θ": Case(any_theta, explorer="xy_static"),
     }
