@@ -51,6 +51,7 @@ def looks(build, world, moments, seeds):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "world", "moments"),
     [

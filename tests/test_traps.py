@@ -91,7 +91,6 @@ def test_texts_are_never_to_be_encoded_as_numbers():
         (["--interactions", "tone:shots"], "constant, tone=dry, shots, tone=dry:shots"),
         (["--ignore", "tone", "--name", "no"], "shots"),
         (["--ignore", "tone", "--number", "shots", "--name", "no"], "constant, shots"),
-        (["--per-arm"], "p1, p2, p3, p4, p5, p6"),
         (["--exclude", "tone=dry,shots=3"], "constant, tone=dry, shots"),
     ],
 )
@@ -103,6 +102,11 @@ def test_options_say_what_columns_are_for(options, features):
     result = new(*options)
     assert result.stderr.endswith(said) and "Names: 'no'." in result.stderr
     assert result.stdout == f"ads: {arms} arms, 0 rewards.\n"
+
+
+def test_one_feature_per_arm():
+    table("no,tone,shots\np1,warm,0\np2,warm,1\np3,dry,1\n")
+    assert new("--per-arm").stderr.endswith("3 arms, one feature each.\n")
 
 
 def test_factors_in_toml():
