@@ -3,7 +3,8 @@
 θ is drawn many times from what is known of it. For each draw, good shares for the pulls to come
 are worked out, and the rest of the run is simulated on a coarse grid of times: how estimates move,
 and with them the evidence against each rival of the best arm (Race), or the gap to it beside the
-width of its interval (LinGapE and others). It is a forecast and proves nothing.
+width of its interval (LinGapE and others). It is a forecast and proves nothing; how often it is
+right, `python -m benchmarks.remaining` tells.
 
 Symbols are those of a linear Gaussian model in which rewards so far have the precision V = LLᵀ and
 each further pull adds A: in coordinates where V = I and A is diagonal, everything is independent.
