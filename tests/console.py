@@ -44,13 +44,15 @@ def printed(commands, folder):
 def lasting(text):
     """Return text without what differs between runs and machines.
 
-    That is seconds, a solver's last digits, the letters of tickets, and hashes of logs.
+    That is seconds, a solver's last digits, the letters of tickets, hashes of logs, and how long
+    an experiment will take.
     """
     for varying in (
         r"(?<=\()\d+(\.\d+)?(?= s)",
         r"(?<=to )\de-\d\d",
         r"(?<=\d-)[a-z2-7]{8}\b",
         r"\b[0-9a-f]{64}\b",
+        r"(?<=pace that is ).*",
     ):
         text = re.sub(varying, "…", text)
     return text
