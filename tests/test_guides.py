@@ -6,6 +6,7 @@ import pytest
 
 from guides import GUIDES, PAGES, ROOT, check
 
+OTHERS = ("README.md", "docs/live.md")  # with links to check
 QUICK = ("ab-tests", "assays", "batches", "several-metrics", "what-can-go-wrong")
 
 
@@ -20,7 +21,7 @@ def test_guides_print_what_they_say_also_where_it_takes_long(page, tmp_path):
     check(page, tmp_path, slow=True)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *map(ROOT.joinpath, OTHERS)], ids=lambda page: page.stem)
 def test_links_lead_somewhere(page):
     """To files that exist, and to headings in them."""
     for target, _, heading in re.findall(r"\]\(([^)#:]*)(#([^)]*))?\)", page.read_text()):
