@@ -17,7 +17,8 @@ check: $(READY)  ## format, lint, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-slow: $(READY)  ## statistical guarantees and hundreds of kills, some minutes
+slow: $(READY)  ## statistical guarantees, hundreds of kills and large examples, some minutes
+	$(BIN)/pip install --quiet --editable '.[dev,examples]'
 	$(BIN)/pytest -m slow -rA
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json

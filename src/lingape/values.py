@@ -498,6 +498,8 @@ def finite(interval: Interval) -> tuple[float | None, float | None, float | None
 def verdict(gap: Interval, minimize: bool) -> str:
     """Return in words how an arm compares with the control."""
     low, high = (-gap.high, -gap.low) if minimize else (gap.low, gap.high)
+    if low == high == 0:
+        return "the same"
     more, less = ("better", "worse")
     if low > 0:
         return f"{more} by at least {_downward(low)}"

@@ -321,18 +321,22 @@ def add_arms(
 
 @live.command()
 @place
-@click.argument("arm", type=int)
+@click.argument("arm")
 @click.option("--reason", required=True, help="Why, other than that it does badly.")
 @as_json
-def retire(url: str, name: str, arm: int, reason: str, json: bool) -> None:
-    """Take an arm out, by its number: it is not handed out any more, nor the answer.
+def retire(url: str, name: str, arm: str, reason: str, json: bool) -> None:
+    """Take an ARM out, by its number or name: it is not handed out any more, nor the answer.
 
     For reasons that have nothing to do with its rewards. An arm that does badly is ruled out
     without that.
     """
+    from ..values import arm_called, as_control
+
     with open_experiment(url, name) as experiment:
-        progress = experiment.retire(arm, reason)
-        _say_progress(experiment, progress, json, arm=arm, reason=reason)
+        problem = experiment.problem
+        number = arm_called(problem, as_control(problem, arm))
+        progress = experiment.retire(number, reason)
+        _say_progress(experiment, progress, json, arm=number, reason=reason)
 
 
 @live.command(context_settings={"ignore_unknown_options": True})

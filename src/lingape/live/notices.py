@@ -1,7 +1,6 @@
 """Say that a question is answered: run a command, or send the certificate to a URL."""
 
 import json
-import logging
 import os
 import subprocess
 import time
@@ -14,7 +13,6 @@ from .replay import LogCertificate
 
 PAUSES = (0.5, 2.0)  # seconds between attempts to send
 PATIENCE = 20.0  # seconds for an answer
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,6 @@ class Notice:
             troubles += self._run(self.command, certificate)
         if self.webhook is not None:
             troubles += self._post(self.webhook, certificate)
-        for trouble in troubles:
-            log.warning(trouble)
         return troubles
 
     def _run(self, command: str, certificate: LogCertificate) -> list[str]:

@@ -19,6 +19,7 @@ function verdict({ lift, lift_low, lift_high }, minimize) {
   if (lift === null) return "–";
   if (lift_low === null) return "not told apart yet";
   const [low, high] = minimize ? [-lift_high, -lift_low] : [lift_low, lift_high];
+  if (low === high) return "the same";
   if (low > 0) return `better by at least ${number(low)}`;
   return high < 0 ? `worse by at least ${number(-high)}` : "not told apart yet";
 }

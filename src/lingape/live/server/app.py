@@ -1,6 +1,7 @@
 """The service as an ASGI app: its routes, how errors are answered, and the page."""
 
 import json
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -47,6 +48,7 @@ from .schemas import (
 from .shelf import HistoryPage, Shelf
 from .watch import Watch
 
+log = logging.getLogger(__name__)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGE = Path(__file__).parents[1] / "dashboard"
 ALL = "/api/experiments"
@@ -186,7 +188,12 @@ class Routes:
             if (experiment.name, settled.seq) in self._announced:
                 return
             self._announced.add((experiment.name, settled.seq))
-        threading.Thread(target=notice.send, args=(certificate,), daemon=True).start()
+
+        def send() -> None:
+            for trouble in notice.send(certificate):
+                log.warning(trouble)
+
+        threading.Thread(target=send, daemon=True).start()
 
     async def health(self) -> Response:
         """Say that the server is there."""
