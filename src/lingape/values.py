@@ -8,6 +8,7 @@ Where the standard deviation of Gaussian noise is not known, an upper bound on i
 which holds at all times too; a share of δ pays for it.
 """
 
+import decimal
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from .problem import Problem
 
 SPREAD_SHARE = 0.1  # of δ, for the bound on an unknown standard deviation
 EXPONENTS = 2.0 ** -np.arange(16)  # λ of that bound
+DOWNWARD = decimal.Context(prec=4, rounding=decimal.ROUND_FLOOR)
 ESTIMABLE = 1e-8  # relative error with which a direction has to be a sum of arms
 
 
@@ -313,8 +315,8 @@ def _mark(factor: FactorEffects, level: str) -> str:
 def outward(low: float, high: float, *, sign: bool = False, word: str = "to") -> str:
     """Return an interval to four digits, never narrower than it is.
 
-    >>> outward(-0.12341, 0.2)
-    '-0.1235 to 0.2'
+    >>> outward(-0.12341, 0.2), outward(0.99999, 1.5)
+    ('-0.1235 to 0.2', '0.9999 to 1.5')
     """
     texts = ["-" + upward(-low) if low < 0 else _downward(low)]
     texts.append(upward(high) if high >= 0 else "-" + _downward(-high))
@@ -327,11 +329,7 @@ def outward(low: float, high: float, *, sign: bool = False, word: str = "to") ->
 
 def _downward(value: float) -> str:
     """Return a number from 0 to four digits, never more than it is."""
-    if value == 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    text = f"{math.floor(value / step) * step:.4g}"
-    return text if float(text) <= value else f"{(math.floor(value / step) - 1) * step:.4g}"
+    return f"{float(DOWNWARD.plus(decimal.Decimal(repr(value + 0.0)))):.4g}"
 
 
 def lift_table(lifts: Sequence[Lift], delta: float) -> str:
