@@ -5,6 +5,7 @@ All intervals come from one event (Mixture, docs/bounds.md), which has a probabi
 at as many intervals as one likes, as often as one likes, and all of them hold together.
 """
 
+import decimal
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from .noise import Bounded
 from .printable import columns_of, markdown_table, printable
 from .problem import Problem
 
+DOWNWARD = decimal.Context(prec=4, rounding=decimal.ROUND_FLOOR)
 ESTIMABLE = 1e-8  # relative error with which a direction has to be a sum of arms
 ROUNDING = 1e-14  # of sums of squares
 
@@ -370,8 +372,8 @@ def _mark(factor: FactorEffects, level: str) -> str:
 def outward(low: float, high: float, *, sign: bool = False, word: str = "to") -> str:
     """Return an interval to four digits, never narrower than it is.
 
-    >>> outward(-0.12341, 0.2)
-    '-0.1235 to 0.2'
+    >>> outward(-0.12341, 0.2), outward(0.99999, 1.5)
+    ('-0.1235 to 0.2', '0.9999 to 1.5')
     """
     texts = ["-" + upward(-low) if low < 0 else _downward(low)]
     texts.append(upward(high) if high >= 0 else "-" + _downward(-high))
@@ -384,11 +386,7 @@ def outward(low: float, high: float, *, sign: bool = False, word: str = "to") ->
 
 def _downward(value: float) -> str:
     """Return a number from 0 to four digits, never more than it is."""
-    if value == 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    text = f"{math.floor(value / step) * step:.4g}"
-    return text if float(text) <= value else f"{(math.floor(value / step) - 1) * step:.4g}"
+    return f"{float(DOWNWARD.plus(decimal.Decimal(repr(value + 0.0)))):.4g}"
 
 
 def lift_table(lifts: Sequence[Lift], delta: float) -> str:

@@ -273,11 +273,16 @@ def test_the_certificate_never_reverts(url):
             experiment.tell(ticket.id, 100.0 * ticket.arm)
         for _ in range(50):
             experiment.add(1, 50.0)
-        assert experiment.certificate() == certificate
+        assert proven(experiment.certificate()) == proven(certificate)
         assert sum(isinstance(event, Settled) for event in experiment.events()) == 1
         experiment.verify()
     with Experiment.open(url, "ads") as again:
-        assert again.certificate() == certificate
+        assert proven(again.certificate()) == proven(certificate)
+
+
+def proven(certificate):
+    """Return what is proven, without what all rewards since say."""
+    return replace(certificate, value=None, value_low=None, value_high=None, warnings=())
 
 
 def test_status_says_what_is_proven(ads):

@@ -313,8 +313,8 @@ def test_false_alarms_are_rare(kind, explorer, arms):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, explorer, arms", WATCHED)
 def test_false_alarms_are_rare_when_looking_at_every_pull(kind, explorer, arms):
-    """At most 1 % of runs of 1000 pulls, with a look after each; 5 of 100 is beyond chance."""
-    assert alarms(kind, explorer, arms, runs=100, pulls=1000, stride=1) < 5
+    """At most 1 % of runs of 600 pulls, with a look after each; 4 of 60 is beyond chance."""
+    assert alarms(kind, explorer, arms, runs=60, pulls=600, stride=1) < 4
 
 
 def test_noise_of_unknown_scale_is_estimated():

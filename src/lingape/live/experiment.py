@@ -363,7 +363,7 @@ class Experiment(SharedLog, Workplace):
         Once settled, what is proven is always the same.
         """
         with self.current() as replay:
-            return certified(replay, check(replay, self._now()))
+            return certified(replay, check(replay, self._now()), replay.values())
 
     def check(self) -> ModelCheck:
         """Return whether rewards look as assumed: linear in the features, as noisy as stated.

@@ -30,7 +30,7 @@ from ..factors import Factor, Factors
 from ..noise import Binary, Bounded
 from ..printable import printable
 from ..problem import Problem
-from ..values import finite
+from ..values import Values, finite
 from . import losses
 from .replay import Averages, LogCertificate, Replay
 
@@ -148,10 +148,10 @@ def check(replay: Replay, now: float) -> ModelCheck:
     )
 
 
-def certified(replay: Replay, found: ModelCheck) -> LogCertificate:
+def certified(replay: Replay, found: ModelCheck, values: Values) -> LogCertificate:
     """Return what is proven now, how good the arm is, and what speaks against the model."""
     certificate = replay.certificate()
-    value, low, high = finite(replay.values().arms([certificate.arm])[0])
+    value, low, high = finite(values.arms([certificate.arm])[0])
     return replace(
         certificate, value=value, value_low=low, value_high=high, warnings=found.warnings
     )

@@ -17,7 +17,7 @@ from ..html import as_html
 from ..printable import columns_of, printable
 from ..remaining import Remaining, remaining
 from ..scaffold import ContestExplorer
-from ..values import as_interval, ends_of, verdict
+from ..values import Values, as_interval, ends_of, verdict
 from .model_check import ModelCheck, certified, check
 from .replay import LogCertificate, Replay
 
@@ -252,15 +252,15 @@ def p_values_of(replay: Replay) -> list[float | None]:
 
 def status_of(replay: Replay, now: float) -> Status:
     """Return how an experiment stands, at a time on the clock."""
-    found = check(replay, now)
-    certificate = certified(replay, found)
+    found, values = check(replay, now), replay.values()
+    certificate = certified(replay, found, values)
     if len(replay.problem) > MOST_ARMS:
         certificate = replace(certificate, p_values=None)
     return Status(
         **vars(summary_of(replay, now, found.warnings)),
         certificate=certificate,
         check=found,
-        standings=_standings(replay, now),
+        standings=_standings(replay, now, values),
         remaining=None if replay.settled is not None else remaining(replay.explorer),
         per_hour=replay.pace,
     )
@@ -330,7 +330,7 @@ def gap_bound_of(contest: Contest) -> float | None:
     return max(0.0, contest.margin) if isfinite(contest.margin) else None
 
 
-def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
+def _standings(replay: Replay, now: float, values: Values) -> tuple[Standing, ...]:
     problem, explorer, contest = replay.problem, replay.explorer, contest_in(replay)
     gaps = low = high = np.full(len(problem), np.nan)
     estimate, p_values = explorer.estimate, p_values_of(replay)
@@ -354,7 +354,6 @@ def _standings(replay: Replay, now: float) -> tuple[Standing, ...]:
         chosen[-1] = contest.leader
     pulls = replay.averages.counts[chosen].tolist()
     voided = replay.closings.voided[chosen].tolist()
-    values = replay.values()
     rows = [row[chosen].tolist() for row in (gaps, low, high)]
     if contest is not None and not isinstance(explorer, ContestExplorer):
         gains = values.gaps(contest.leader, chosen)

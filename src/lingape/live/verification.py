@@ -89,7 +89,7 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
             "Restore a copy."
         )
     _check_verdict(replay, None)
-    certificate = certified(replay, check(replay, event.time))
+    certificate = certified(replay, check(replay, event.time), replay.values())
     return Verification(at.seq, replay.progress.pulls, at.digest, certificate)
 
 
