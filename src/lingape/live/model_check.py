@@ -130,8 +130,8 @@ def check(replay: Replay, now: float) -> ModelCheck:
             f"Tickets of {name(voided.arm)} are voided more often than those of other arms: "
             f"{gone} of {here}, where it is {all_gone - gone} of {all_here - here} for the "
             "others. The certificate assumes that voiding does not depend on the reward. If "
-            "a trial fails because of its arm, tell the worst possible value; for tickets voided "
-            "before, add it."
+            "a trial fails because of its arm, tell the worst possible value from now on, and "
+            "begin again with those voided so far counted as such (docs/live.md)."
         )
     if overdue is not None and overdue.p < losses.RARE:
         warnings.append(
