@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.errata import shortcuts
-from lingape import Problem, canonical, run, soare, sphere
+from lingape import Problem, XYOracle, canonical, run, soare, sphere
 from lingape.complexity import (
     characteristic_time,
     complexity,
@@ -24,6 +24,16 @@ def test_gaps():
     best, delta = gaps(canonical(3, 0.5).problem(), [0.5, 0.2, 0.0])
     assert best == 0
     assert delta == pytest.approx([0.3, 0.3, 0.5])  # the best arm's is the least of the others
+
+
+def test_where_less_is_better_everything_is_turned_round():
+    costs = canonical(3, 0.5).problem(minimize=True)
+    best, delta = gaps(costs, [0.5, 0.2, 0.0])
+    assert best == 2 and delta == pytest.approx([0.5, 0.2, 0.2])
+    gains = canonical(3, 0.5).problem()
+    turned = complexity(gains, [-0.5, -0.2, 0.0]).to_dict()
+    assert complexity(costs, [0.5, 0.2, 0.0]).to_dict() == turned
+    assert XYOracle(costs, theta=[0.5, 0.2, 0.0]).truth.argmax() == 2
 
 
 @pytest.mark.parametrize("d", [2, 5, 10])

@@ -49,7 +49,8 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     have no gap: NaN.
     """
     vector = checked_theta(problem, theta)
-    means = np.where(problem.can_answer, problem.arms @ vector, -np.inf)
+    gains = problem.gain(1.0) * (problem.arms @ vector)
+    means = np.where(problem.can_answer, gains, -np.inf)
     best = int(means.argmax())
     delta = np.where(problem.can_answer, means[best] - means, np.nan)
     others = _rivals(problem, best)

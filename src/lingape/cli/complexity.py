@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..printable import printable
-from .options import as_json, numbers, of_table, simulated_rewards, table_of
+from .options import as_json, minimize, numbers, of_table, simulated_rewards, table_of
 from .showing import say
 
 
@@ -18,6 +18,7 @@ from .showing import say
 @click.option("--norm-bound", type=float, help="S, for Theorem 2.  [default: the length of θ]")
 @click.option("--ridge", default=1.0, show_default=True, help="λ, for Theorem 2.")
 @of_table
+@minimize
 @as_json
 def complexity(
     arms: str,
@@ -27,6 +28,7 @@ def complexity(
     epsilon: float,
     delta: float,
     ridge: float,
+    minimize: bool,
     json: bool,
     **options: Any,
 ) -> None:
@@ -45,6 +47,7 @@ def complexity(
         norm_bound=(math.hypot(*vector) or None) if norm_bound is None else norm_bound,
         epsilon=epsilon,
         delta=delta,
+        minimize=minimize,
     )
     found = analyse(problem, vector, ridge=ridge)
     if json:

@@ -47,7 +47,7 @@ class XYOracle(PlannedExplorer):
             raise InvalidArgument(f'test must be "true" or "estimated"; got {test!r}.')
         vector = checked_theta(problem, theta)
         self.theta_given, self.test = vector, test
-        self.truth: FloatArray = problem.arms @ vector
+        self.truth: FloatArray = problem.gain(1.0) * (problem.arms @ vector)
         plan = plan_for(self, _oracle(problem, self.truth))
         self.follow(plan, self.truth if test == "true" else None)
 
