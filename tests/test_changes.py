@@ -5,6 +5,7 @@ import pytest
 
 from lingape import Factors, LinGapE, Mixture, Problem, Race, SelfNormalized, XYStatic
 from lingape.errors import InvalidArgument, InvalidArm, InvalidProblem
+from lingape.scaffold.blocks import open_slots
 from lingape.testing import errors_allowed
 
 ARMS = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]
@@ -131,6 +132,42 @@ def test_an_arm_that_is_ruled_out_leaves_without_a_trace():
     assert after.p_values[gone] == 1.0
 
 
+def test_blocks_under_way_lower_the_evidence_against_new_arms():
+    race = Race(Problem(np.eye(3), noise=1.0, epsilon=0.1))
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        arm = race.ask()
+        race.tell(arm, [0.5, 0.4, 0.0][arm] + rng.normal())
+    assert race.blocks[0].begun
+    race = changed(race, race.problem.with_arms([[0.5, 0.5, 0.0]]))
+    while race.blocks[0].among == 3:
+        arm = race.ask()
+        race.tell(arm, 0.0 if arm == 2 else 1.0 + rng.normal())
+        for logs in (race.log_evidence, *(logs for logs, _ in race.within)):
+            assert logs[3] <= max(0.0, logs[:3].min())
+    assert race.log_evidence[3] <= race.log_evidence[:3].min()
+    assert Race.from_state(race.state()).state() == race.state()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_full_block_that_waited_for_a_retired_arm_is_weighed(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(rng.normal(size=(6, 3)), noise=1.0, delta=1e-6)
+    gone, race, missing = int(rng.integers(6)), Race(problem), []
+    for _ in range(int(rng.integers(5, 35))):
+        (arm,) = race.ask_many(1, pending=missing)
+        if arm == gone:
+            missing.append(arm)
+        else:
+            race.tell(arm, rng.normal())
+    race = changed(race, problem.with_retired(gone))
+    with np.errstate(all="raise"):
+        asked = race.ask_many(4)
+    assert gone not in asked
+    if race.estimate.ready:
+        assert open_slots(race.blocks, 6).any() and not race.blocks[0].full
+
+
 def test_the_twin_of_a_retired_arm_stands_in_for_it():
     race = Race(Problem([[1, 0], [0, 1], [1, 0]], noise=1.0))
     for arm, reward in zip((0, 1, 2) * 10, np.random.default_rng(0).normal(size=30), strict=True):
@@ -185,6 +222,8 @@ def test_arms_that_cannot_be_added_or_retired():
     plain = Problem([[1, 0], [2, 0]], noise=1)
     with pytest.raises(InvalidProblem, match="sums of those of the others"):
         plain.with_arms([[0, 1]])
+    with pytest.raises(InvalidProblem, match="are lost beside them"):
+        Problem(np.eye(2), noise=1).with_arms([[1e17, 1e17]])
     with pytest.raises(InvalidProblem, match="the 2 features of the others; got 3"):
         plain.with_arms([[0, 1, 2]])
     with pytest.raises(InvalidProblem, match="at least 2 answers"):

@@ -85,6 +85,7 @@ def small_block(noise, means):
         gaps=np.array([0.3]),
         errors=np.array([0.4]),
         pulls=10,
+        among=3,
     )
     return explorer, block, Fit.of(block, x), (x[1] - x[0])[None, :]
 
@@ -272,6 +273,7 @@ def test_blocks_that_do_not_span_the_space_count():
             gaps=np.array([scale]),
             errors=np.array([scale]),
             pulls=10,
+            among=4,
         )
         fit = Fit.of(block, x[block.arms])
         assert fit.rank == 2

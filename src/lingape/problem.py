@@ -392,6 +392,11 @@ class Problem:
             if (before := getattr(self, name)) is not None:
                 changes[name] = [*before, *range(len(self), len(rows))]
         found = Problem(**self.to_dict() | changes | {"arms": rows})
+        if found.rank < self.rank:
+            raise InvalidProblem(
+                "The features of new arms are so large that those of others are lost beside them. "
+                "Measure them in the units of the others."
+            )
         if found.rank > self.rank:
             raise InvalidProblem(
                 "The features of a new arm must be sums of those of the others, or no reward so "

@@ -138,6 +138,9 @@ def test_a_correction_puts_everything_as_if_it_had_been_right(url):
         wrong.verify()
         assert "2 corrections" in wrong.certificate().statement
         successor = wrong.refit("again", per_arm=True)
+        assert any("Corrected rewards are" in one for one in successor.certificate().assumptions)
+        with Experiment.open(url, "again") as same:
+            assert same.certificate() == successor.certificate()
         assert successor.values().means == pytest.approx(right.values().means)
 
 
@@ -157,6 +160,24 @@ def test_a_correction_reopens_the_question(url):
         experiment.verify()
         settled = [event for event in experiment.events() if isinstance(event, Settled)]
         assert [event.corrections for event in settled] == [0, 1]
+
+
+def test_a_program_that_is_started_again_goes_on_after_changes(url):
+    with changing(url) as experiment, Experiment.open(url, "ads", create=PROBLEM) as again:
+        assert again.problem == experiment.problem
+    with pytest.raises(Conflict, match="delta"):
+        Experiment.open(url, "ads", create=PROBLEM.replace(delta=0.5))
+
+
+def test_a_correction_that_later_events_rest_on_is_refused(url):
+    with Experiment.open(url, "eye", create=Problem(np.eye(3), noise=1)) as experiment:
+        for arm in range(3):
+            experiment.add(arm, 0.1)
+        experiment.retire(1, "sold out")
+        before = experiment.events()
+        with pytest.raises(Conflict, match="Nothing was recorded"):
+            experiment.correct(3, None, "no trial")
+        assert experiment.events() == before
 
 
 def test_what_cannot_be_changed(url):
@@ -232,6 +253,7 @@ def test_over_http(url):
         assert experiment.contrast({"tone": "dry"}, {"tone": "warm"}).value > 0
         assert len(experiment.lifts(against=0)) == 3
         successor = experiment.refit("ads-2", per_arm=True)
+        assert any("which arms were added" in one for one in successor.certificate().assumptions)
         assert successor.status().pulls == 12 + (ticket.arm != 1)
         assert successor.problem.names == tuple(PROBLEM.names[k] for k in (0, 2)) + (PROBLEM_NAME,)
         assert experiment.refit("ads-2", per_arm=True).status().pulls == successor.status().pulls
@@ -262,8 +284,10 @@ def test_from_the_shell(url, tmp_path):
     assert data == {"arm": 0, "reason": "sold out", "pulls": 0, "settled": False}
     assert "number" in invoke("correct", url, "ads", ticket, "x", "--reason", "typo", code=2)
     assert "--levels" in invoke("add-arms", url, "ads", code=2)
-    for arm in (1, 2, 3) * 12:
-        invoke("add", url, "ads", arm, MEANS[arm])
+    with Experiment.open(url, "ads") as experiment:
+        while not experiment.certificate().settled:
+            pulled = experiment.ask()[0]
+            experiment.tell(pulled, MEANS[pulled.arm])
     note = tmp_path / "note.txt"
     command = f"printf '%s %s' $LINGAPE_EXPERIMENT $LINGAPE_ARM > {note}"
     out = invoke("watch", url, "ads", "--on-settled", command)

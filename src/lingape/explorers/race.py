@@ -143,6 +143,7 @@ class Race(Conversation):
                 gaps=np.zeros(0),
                 errors=np.zeros(0),
                 pulls=0,
+                among=count,
             )
         ]
 
@@ -276,6 +277,7 @@ class Race(Conversation):
             gaps=gaps,
             errors=errors,
             pulls=pulls,
+            among=len(problem),
         )
 
     def _directions(self, leader: int, runner_up: int, rivals: IntArray) -> FloatArray:
@@ -301,6 +303,12 @@ class Race(Conversation):
                 logs, peaks = self.within[self.leaders.index(block.leader)]
                 logs[rivals[behind]] += self._log_values(block, fit, y, gaps, errors, epsilon)
                 np.maximum(peaks, logs, out=peaks)
+        if block.among < len(self.problem):
+            # Arms that came after it was planned begin where older ones are once it is weighed.
+            compared = self._compared()
+            for logs in (self.log_evidence, *(logs for logs, _ in self.within)):
+                least = logs[compared[compared < block.among]].min(initial=np.inf)
+                logs[block.among :] = np.minimum(logs[block.among :], least)
         self._judge(block.leader)
 
     def _log_values(
@@ -417,13 +425,17 @@ class Race(Conversation):
         self._discard()
         self.estimate.load(self.told.counts, self.told.sums)
         whole = [block for block in before.blocks if not self._lacks(block)]
-        if self.estimate.ready:
-            left = np.flatnonzero(self.in_play)
-            self._leader = int(left[self.estimate.means[left].argmax()])
-            self.blocks = whole or ([self._plan()] if len(left) > 1 else [])
-            self._judge(self._leader)
-        elif whole:
-            self.blocks = whole
+        if not self.estimate.ready:
+            self.blocks = whole or self.blocks
+            return
+        left = np.flatnonzero(self.in_play)
+        self._leader = int(left[self.estimate.means[left].argmax()])
+        self._judge(self._leader)
+        self.blocks = whole
+        while self.blocks and self.blocks[0].full and not self.done:
+            self._weigh(self.blocks.pop(0))  # it waited for one that was given up
+        if not self.done and not open_slots(self.blocks, new).any():
+            self.blocks.append(self._plan())
 
     def _lacks(self, block: Block) -> bool:
         """Whether a block needs an arm that is retired."""

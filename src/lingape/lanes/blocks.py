@@ -162,6 +162,7 @@ class BlockLane:
             gaps=course.gaps[rivals],
             errors=course.errors[rivals],
             pulls=int(clock[BLOCK_PULLS]),
+            among=len(self._explorer.problem),
         )
         explorer.take_over(
             told=course.told.copy(),

@@ -306,6 +306,8 @@ class Carried(Event):
     upto: the number of its last event that was taken over.
     digest: the hash of its log up to there.
     rewards: pairs of an arm and a reward.
+    corrections: how many of them had been corrected.
+    changes: how many arms had been added or retired.
     """
 
     kind = "carried"
@@ -314,6 +316,8 @@ class Carried(Event):
     upto: int
     digest: str
     rewards: Rewards
+    corrections: int
+    changes: int
 
     @property
     def reference(self) -> str:
@@ -323,6 +327,7 @@ class Carried(Event):
         for arm, reward in self.rewards:
             replay.learn(self.seq, arm, reward, asked=False)
         replay.added += len(self.rewards)
+        replay.inherited = self.corrections, self.changes
 
 
 @dataclass(frozen=True, kw_only=True)

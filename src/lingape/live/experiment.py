@@ -126,10 +126,14 @@ class Experiment(SharedLog, Workplace):
         with self.current() as replay:
             created = replay.created
         if beginning is not None and problem is not None:
+            first = replay.problem
+            if first.began is not None or first.retired:  # as it was begun
+                (begun,) = self.events(limit=1)
+                first = Problem(**begun.problem)  # type: ignore[attr-defined]
             same = replace(created, time=beginning.time, version=beginning.version) == beginning
-            if not same or replay.problem != problem:
+            if not same or first != problem:
                 others = changed_settings(
-                    replace(created, problem=replay.problem.to_dict()),
+                    replace(created, problem=first.to_dict()),
                     replace(beginning, problem=problem.to_dict()),
                 )
                 raise Conflict(
@@ -393,7 +397,8 @@ class Experiment(SharedLog, Workplace):
         on those that came later, so the successor's guarantee is that of an experiment which had
         its model from the start, provided that model is right. It does not say how often a model
         chosen after looking is right: one feature per arm always is.
-        Retired arms and their rewards stay behind, so that arms may have other numbers.
+        Retired arms and their rewards stay behind, so that arms may have other numbers. If arms
+        were added or retired, the successor assumes that this did not depend on rewards.
         name: of the successor, in the same database.
         interactions, per_arm: as for Factors.
         delta: its error rate; as before unless given.
@@ -401,7 +406,7 @@ class Experiment(SharedLog, Workplace):
         """
         with self.current() as replay:
             problem, created, head = replay.problem, replay.created, replay.head
-            corrections = replay.corrections
+            corrections, inherited = replay.corrections, replay.inherited
         kept = [arm for arm in range(len(problem)) if arm not in problem.retired]
         place = {arm: new for new, arm in enumerate(kept)}
         rewards: list[tuple[int, float]] = []
@@ -424,6 +429,11 @@ class Experiment(SharedLog, Workplace):
             upto=head.seq,
             digest=head.digest,
             rewards=tuple((place[arm], reward) for arm, reward in rewards if arm in place),
+            corrections=len(corrections) + inherited[0],
+            changes=len(problem)
+            - (problem.began or len(problem))
+            + len(problem.retired)
+            + inherited[1],
         )
         with self._store.transaction(name) as log:
             if log.head().seq == 0:

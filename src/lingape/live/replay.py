@@ -35,6 +35,10 @@ CORRECTING = (
     "rewards alike, whether they are high or low."
 )
 RECENT = 100  # rewards by which the pace is judged
+CHANGING = (
+    "In the experiment that rewards were taken over from, which arms were added or retired, and "
+    "when, did not depend on rewards."
+)
 Corrections: TypeAlias = dict[
     int, tuple[int, float | None]
 ]  # by event: which one says so, and what
@@ -235,6 +239,8 @@ class Replay:
         self.corrections = corrections or {}
         self.corrected = 0  # events that correct rewards
         self.reasons: dict[int, str] = {}  # why arms were retired
+        # Corrections, and arms added or retired, in the experiment that rewards came from.
+        self.inherited = 0, 0
         self.times: deque[float] = deque(maxlen=RECENT)  # of the last rewards
 
     @classmethod
@@ -299,6 +305,8 @@ class Replay:
 
     def check_correction(self, corrected: Corrected) -> None:
         """Raise Rewritten unless a correction, or a later one, is in effect already."""
+        if corrected.corrects >= corrected.seq:
+            raise damaged(corrected.seq, "it corrects an event that comes later")
         if self.corrections.get(corrected.corrects, (0, None))[0] < corrected.seq:
             latest = {corrected.corrects: (corrected.seq, corrected.reward)}
             raise Rewritten(self.corrections | latest)
@@ -402,6 +410,10 @@ class Replay:
         if self.corrected:
             times = "1 correction" if self.corrected == 1 else f"{self.corrected} corrections"
             remarks.append(f"{times} of rewards: the log says which and why.")
+        corrected, changed = self.inherited
+        if changed:
+            assumptions.append(CHANGING)
+        if self.corrected or corrected:
             assumptions.append(CORRECTING)
         return replace(certificate, assumptions=tuple(assumptions), remarks=tuple(remarks))
 

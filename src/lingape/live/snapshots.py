@@ -31,6 +31,7 @@ def snapshot_of(replay: Replay) -> Snapshot:
         "corrections": [[seq, *what] for seq, what in replay.corrections.items()],
         "corrected": replay.corrected,
         "times": list(replay.times),
+        "inherited": list(replay.inherited),
         "reasons": list(replay.reasons.items()),
         # The problem is in the first event, unless arms came or went.
         "problem": json.dumps(replay.problem.to_dict()) if _changed(replay.problem) else None,
@@ -58,6 +59,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         asked, told, voided, added = data["numbers"]
         settled = data["settled"] and Settled(**data["settled"])
         corrections = {seq: (by, reward) for seq, by, reward in data["corrections"]}
+        corrected, changed = map(int, data["inherited"])
         times = deque(data["times"], maxlen=RECENT)
         reasons = {arm: reason for arm, reason in data["reasons"]}
         waiting = sum(map(len, early.values()))
@@ -74,6 +76,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
     replay.problem, replay.blank = problem, blank
     replay.corrections, replay.corrected = corrections, data["corrected"]
     replay.reasons, replay.times = reasons, times
+    replay.inherited = corrected, changed
     replay.explorer, replay.averages, replay.closings = explorer, averages, closings
     replay.open, replay.early = tickets, early
     replay.asked, replay.told, replay.voided, replay.added = asked, told, voided, added

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from ..errors import InvalidState, LingapeError, NotFound, StorageFailed
+from ..errors import Conflict, InvalidState, LingapeError, NotFound, StorageFailed
 from .events import (
     Added,
     Asked,
@@ -91,7 +91,13 @@ class Turn:
         try:
             self.replay.apply(event, head.digest)
         except Rewritten as anew:
-            self.replay = Replay.rewritten(self._log.read, anew.corrections)
+            try:
+                self.replay = Replay.rewritten(self._log.read, anew.corrections)
+            except InvalidState as reason:
+                raise Conflict(
+                    f"Later events rest on the reward as it was, so it stays ({reason.args[0]}) "
+                    "Nothing was recorded. Begin another experiment, and take the rewards along."
+                ) from reason
         self.appended.append(event)
 
 

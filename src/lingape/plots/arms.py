@@ -162,7 +162,11 @@ def intervals(explorer: Explorer) -> "Figure":
     axes.set_ylim(len(drawn) - 0.4, -0.6)
     kind = "true" if truth else "estimated"
     note = _rest(float((gaps + widths)[left_out].max()), len(left_out)) if len(left_out) else ""
-    axes.set_xlabel(f"{kind} mean minus that of {plain(short(problem.name(leader)))}{note}")
+    leading = plain(short(problem.name(leader)))
+    label = f"{kind} mean minus that of {leading}"
+    if problem.minimize:
+        label = f"that of {leading} minus {kind} mean"
+    axes.set_xlabel(label + note)
     interval = f"{100 * (1 - problem.delta):g} % interval"
     style.put_legend(
         figure,

@@ -35,6 +35,7 @@ class Block:
     gaps: FloatArray  # (J,) estimated then, of the challenger over each rival
     errors: FloatArray  # (J,) their standard errors
     pulls: int  # told before
+    among: int  # how many arms there were, of which some may have been retired
 
     @classmethod
     def of(cls, quotas: IntArray, guess: Guess, **contests: Any) -> Self:
@@ -77,6 +78,7 @@ class Block:
             "gaps": self.gaps.tolist(),
             "errors": self.errors.tolist(),
             "pulls": self.pulls,
+            "among": self.among,
         }
 
     @classmethod
@@ -101,6 +103,7 @@ class Block:
             array("gaps", contests),
             array("errors", contests),
             int(state["pulls"]),
+            int(state["among"]),
         )
         named = [*block.arms, *block.rivals, block.leader, block.runner_up]
         counts, sums, squares = block.told
