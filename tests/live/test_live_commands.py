@@ -288,8 +288,9 @@ def python(code, folder):
     return done.stdout
 
 
-def test_the_experiment_in_the_readme(tmp_path):
-    code, output = snippet("Experiment.open")
+@pytest.mark.parametrize("part", ["experiment.run(", "from_table(frame)", "print(factors)"])
+def test_the_experiments_in_the_readme(part, tmp_path):
+    code, output = snippet(part)
     assert lasting(python(code, tmp_path)) == lasting(output)
 
 
