@@ -212,7 +212,7 @@ def test_resuming_a_settled_search_pulls_nothing(arms):
 
 def test_many_arms_are_not_all_listed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("arms.csv").write_text("".join(f"{k},1\n" for k in range(2, 32)))
+    Path("arms.csv").write_text("".join(f"{k * k},1\n" for k in range(2, 32)))
     result = find("--reward-cmd", PLAIN, "--noise-scale", "1", "--max-pulls", "1")
     assert "\n  and 10 more\n" in result.stdout
 
