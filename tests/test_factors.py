@@ -278,7 +278,7 @@ def test_data_frames_of_pandas_alone():
         Factors.from_table(pandas.DataFrame({"tone": ["a", pandas.NA, "b"], "x": [1, 2, 3]}))
     with pytest.raises(InvalidProblem, match="numbers and texts: 1 in row 1 and 'two' in row 2"):
         Factors.from_table(pandas.DataFrame({"t": ["a", "b", "a"], "x": [1, "two", 3]}))
-    with pytest.raises(InvalidProblem, match="one of them twice"):
+    with pytest.raises(InvalidProblem, match="Columns need different headings"):
         Factors.from_table(pandas.DataFrame([["a", 1, 2]] * 2, columns=["t", "x", "x"]))
     for few in (frame[:0], frame[:1]):
         with pytest.raises(InvalidProblem, match="at least 2 arms"):

@@ -19,7 +19,7 @@ import numpy as np
 from .arrays import FloatArray, IntArray
 from .checks import LARGEST, glimpse
 from .columns import Roles, Said, headings, number, roles_of, unboxed
-from .errors import InvalidArgument, InvalidProblem
+from .errors import InvalidArgument, InvalidProblem, in_words
 from .html import as_html
 from .printable import encodable, printable
 
@@ -266,9 +266,9 @@ class Factors:
                 "A data frame of pandas, polars or pyarrow is needed; got "
                 f"{type(frame).__name__}. Combinations as mappings are for Factors.of_rows."
             ) from reason
-        except narwhals.exceptions.DuplicateError as reason:
+        except ValueError as reason:
             raise InvalidProblem(
-                "Columns need different headings; the table has one of them twice. Rename it."
+                f"The table cannot be read: {in_words(reason)}. Columns need different headings."
             ) from reason
         _check_index(narwhals.maybe_get_index(table))
         said = Said.of(name, factors=factors, numbers=numbers, ignore=ignore)

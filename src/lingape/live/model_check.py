@@ -36,6 +36,7 @@ from .replay import Averages, LogCertificate, Replay
 
 RARE = 1e-4
 MOST_ARMS = 500  # named in a check
+MOST_WAYS = 500  # in which factors may need more features
 WORK = 1e8  # multiplications, for what more features would explain
 EXPLAINED = 0.5  # of the misfit, to be named as its reason
 ASSUMED = "The certificate assumes otherwise."
@@ -70,7 +71,8 @@ class ModelCheck(Data):
     """Whether rewards look as assumed.
 
     arms: pulled ones, worst fit first, at most 500.
-    linear_p: the probability of so bad a fit if rewards are linear; None while any fit is good.
+    linear_p: the probability of so bad a fit if rewards are linear, at most; None while any fit is
+        good.
     noise_scale: R, as stated; None if it was left open.
     noise: the standard deviation of rewards around their arm's average.
     noise_p: the probability of so much noise if it is R; None if R was left open.
@@ -201,7 +203,8 @@ def _scatter(problem: Problem, rewards: Averages, pulled: IntArray) -> tuple[flo
     estimated for all arms together. In a range the variance follows from the mean m: at most
     m(1 - m). Two successes and two failures more (Agresti and Coull) and the standard error of m
     keep a few rewards from being taken too seriously. Where rewards vary less than that
-    everywhere, they do so here; one more success keeps a few that are alike from saying so.
+    everywhere, they do so here; one more of the rarer of success and failure keeps a few that are
+    alike from saying so.
     """
     noise, count = problem.noise, len(pulled)
     if not isinstance(noise, Bounded):
@@ -211,8 +214,9 @@ def _scatter(problem: Problem, rewards: Averages, pulled: IntArray) -> tuple[flo
     m = np.clip((fit.values - noise.low) / width, 0.0, 1.0)
     share = 1.0
     if not isinstance(noise, Binary):
-        most = float(counts @ (m * (1.0 - m))) * rewards.repeats / float(counts.sum())
-        share = min(1.0, (float(rewards.squares.sum()) / width / width + 1.0) / (most + 1.0))
+        most = float(np.average(m * (1.0 - m), weights=counts)) * rewards.repeats
+        rarer = float(np.average(np.maximum(m, 1.0 - m) ** 2, weights=counts))
+        share = min(1.0, (float(rewards.squares.sum()) / width / width + rarer) / (most + rarer))
     m = (counts * m + 2.0) / (counts + 4.0)
     error = np.sqrt(m * (1.0 - m) * fit.leverages / counts)
     m = np.where(m < 0.5, np.minimum(m + error, 0.5), np.maximum(m - error, 0.5))
@@ -304,7 +308,7 @@ def _ways(
         return
     rows, left = factors.rows[pulled], WORK
     total, beyond = float(off @ off), len(pulled) - fit.basis.shape[1]
-    for names, levels in _left_out(factors):
+    for names, levels in itertools.islice(_left_out(factors), MOST_WAYS):
         size = math.prod(columns.shape[1] for columns in levels.values())
         if _told_apart([factors.factors[place] for place in levels], rows[:, list(levels)]):
             yield names, total, beyond  # with these, every arm has a level of its own
@@ -342,12 +346,10 @@ def _left_out(
         if factor.number and len(factor.levels) > 2:
             levels = replace(factor, number=False).columns()[1]
             yield (factor.name,), {place: levels}
-    for one, other in itertools.combinations(range(len(factors.factors)), 2):
-        pair = (factors.factors[one], factors.factors[other])
-        names = (pair[0].name, pair[1].name)
+    for pair in itertools.combinations(enumerate(factors.factors), 2):
+        names = tuple(factor.name for _, factor in pair)
         if not any(set(names) <= set(together) for together in factors.interactions):
-            places = zip((one, other), pair, strict=True)
-            yield names, {place: factor.columns()[1] for place, factor in places}
+            yield names, {place: factor.columns()[1] for place, factor in pair}
 
 
 def _warning(doubts: list[Doubt], arms: tuple[ArmFit, ...]) -> str:
