@@ -137,3 +137,18 @@ class TestModels:
         world = Instance("odd", np.eye(18), np.arange(18.0) ** 2)
         with pytest.raises(InvalidArgument, match="weighted sums of the problem's features"):
             forecast(problem, ["race"], [world], max_pulls=9, jobs=1)
+
+
+def test_retired_arms_are_left_out():
+    factors = Factors(tone=["warm", "dry", "plain"], length=["short", "long"])
+    problem = Problem(factors, noise=1.0, epsilon=0.1)
+    retired = problem.with_retired(5)
+    left = problem.of_arms(range(5))
+    instances = from_gap(retired, gap=1.0, draws=3)
+    assert {len(instance.arms) for instance in instances} == {5}
+    assert models(retired) == models(left)
+    found = [
+        forecast(one, ["race"], instances, max_pulls=10_000, jobs=1).samples()
+        for one in (retired, left)
+    ]
+    assert found[0] == found[1]

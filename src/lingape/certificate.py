@@ -161,12 +161,12 @@ def same_p_values(saved: Any, found: tuple[float, ...] | None) -> bool:
 
 
 def upward(value: float) -> str:
-    """Return a bound to four digits, never less than it is.
+    """Return a bound to four digits, never less than it is but for rounding in the twelfth.
 
-    >>> upward(0.12341), upward(0.2)
-    ('0.1235', '0.2')
+    >>> upward(0.12341), upward(0.1 + 0.2)
+    ('0.1235', '0.3')
     """
-    return f"{float(UPWARD.plus(decimal.Decimal(repr(value)))):.4g}"
+    return f"{float(UPWARD.plus(decimal.Decimal(f'{value:.12g}'))):.4g}"
 
 
 def share(delta: float) -> str:

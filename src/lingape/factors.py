@@ -30,7 +30,10 @@ MOST_FEATURES = 100_000_000  # of all arms together
 MOST_COLUMNS = 20  # named in a description
 CONSTANT = "constant"
 UNKNOWN = "no reward so far says anything about a"
-ANEW = "Begin another experiment with all arms, and take the rewards along with add()."
+ANEW = (
+    "Begin another experiment with all arms; its guarantee holds with the rewards so far, added "
+    "in their order, only if new arms were not chosen by what these show."
+)
 
 
 @dataclass(frozen=True)

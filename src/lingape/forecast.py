@@ -79,7 +79,7 @@ def from_prior(
         level. A reasonable guess is half the size that would surprise you.
     rate: see from_gap.
     """
-    size = _positive("prior_scale", prior_scale)
+    size, problem = _positive("prior_scale", prior_scale), problem.anew()
     space, rng = _space(problem), np.random.default_rng(seed)
 
     def draw() -> FloatArray:
@@ -101,7 +101,7 @@ def from_gap(
         rewards can scatter most. θ is moved accordingly, and drawn again where means lie outside
         of the range.
     """
-    size = _positive("gap", gap)
+    size, problem = _positive("gap", gap), problem.anew()
     answers = problem.can_answer
     if len(np.unique(problem.twins[answers])) < 2:
         raise InvalidArgument("There must be two different arms for a gap between them.")
@@ -125,6 +125,7 @@ def models(problem: Problem) -> dict[str, Problem]:
     none), and one feature per arm. Models that come to the same are one; those with more than
     MOST_FEATURES features are left out.
     """
+    problem = problem.anew()
     factors = problem.factors
     if factors is None:
         return {}
@@ -160,9 +161,11 @@ def forecast(
 
     Rewards in a range lie at its two ends, where they scatter most; others have Gaussian noise on
     the problem's scale.
-    instances: of the problem's arms, perhaps with other features that give the same means.
+    instances: of the problem's arms that are not retired, perhaps with other features that give
+        the same means.
     noise_scale: that of the simulation, where the problem leaves it open.
     """
+    problem = problem.anew()
     # An equivalent problem is played, in which more is better, and the unit is the standard
     # deviation if explorers are not told it, or the range.
     noise, low, unit = problem.gain_noise, 0.0, 1.0

@@ -4,6 +4,7 @@ Every guarantee rests on this, so a problem has to say it; there is no default.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -222,6 +223,7 @@ class Normal:
 
 
 Noise: TypeAlias = SubGaussian | Bounded | Normal
+NoiseLike: TypeAlias = Noise | float | Sequence[float] | str  # what checked_noise takes
 
 
 def checked_noise(given: Any) -> Noise:

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from .arrays import BoolArray, FloatArray, IntArray
 from .checks import LARGEST, SMALLEST, as_float, checked_whole, glimpse
 from .errors import InvalidArgument, InvalidArm, InvalidBound, InvalidProblem
-from .factors import Factors
+from .factors import ANEW, Factors
 from .html import MOST, as_html
-from .noise import Noise, checked_noise, finite_reward
+from .noise import Noise, NoiseLike, checked_noise, finite_reward
 from .printable import encodable
 from .ties import first_max
 
@@ -74,7 +74,7 @@ class Problem:
         self,
         arms: npt.ArrayLike | Factors,
         *,
-        noise: Noise | float | Sequence[float] | str | None = None,
+        noise: NoiseLike | None = None,
         norm_bound: float | None = None,
         epsilon: float = 0.0,
         delta: float = 0.05,
@@ -400,8 +400,7 @@ class Problem:
         if found.rank > self.rank:
             raise InvalidProblem(
                 "The features of a new arm must be sums of those of the others, or no reward so "
-                "far says anything about it; here some are not. Begin another experiment with "
-                "all arms, and take the rewards along with add()."
+                f"far says anything about it; here some are not. {ANEW}"
             )
         return found
 
@@ -444,6 +443,16 @@ class Problem:
             control=place.get(-1 if self.control is None else self.control),
             began=None,
         )
+
+    def anew(self) -> "Problem":
+        """Return the problem with the arms that are left, as if it began with them."""
+        changed = self.retired or self.began is not None
+        return self.of_arms(self.present) if changed else self
+
+    @property
+    def present(self) -> list[int]:
+        """The arms that are not retired."""
+        return [arm for arm in range(len(self)) if arm not in self.retired]
 
 
 def first_alike(rows: FloatArray) -> IntArray:

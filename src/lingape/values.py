@@ -370,7 +370,7 @@ def _mark(factor: FactorEffects, level: str) -> str:
 
 
 def outward(low: float, high: float, *, sign: bool = False, word: str = "to") -> str:
-    """Return an interval to four digits, never narrower than it is.
+    """Return an interval to four digits, never narrower than it is but for rounding.
 
     >>> outward(-0.12341, 0.2), outward(0.99999, 1.5)
     ('-0.1235 to 0.2', '0.9999 to 1.5')
@@ -385,8 +385,8 @@ def outward(low: float, high: float, *, sign: bool = False, word: str = "to") ->
 
 
 def _downward(value: float) -> str:
-    """Return a number from 0 to four digits, never more than it is."""
-    return f"{float(DOWNWARD.plus(decimal.Decimal(repr(value + 0.0)))):.4g}"
+    """Return a number from 0 to four digits, never more than it is; see upward."""
+    return f"{float(DOWNWARD.plus(decimal.Decimal(f'{value + 0.0:.12g}'))):.4g}"
 
 
 def lift_table(lifts: Sequence[Lift], delta: float) -> str:

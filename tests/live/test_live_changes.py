@@ -21,9 +21,12 @@ from lingape.errors import (
     InvalidProblem,
     InvalidReward,
     InvalidState,
+    NotFound,
 )
 from lingape.live import Corrected, Joined, Retired, Settled, Told, read_export, verify
+from lingape.live.events import as_text
 from lingape.live.notices import Notice
+from lingape.live.store import chained
 
 FACTORS = Factors(
     tone=["warm", "dry"],
@@ -162,6 +165,37 @@ def test_a_correction_reopens_the_question(url):
         assert [event.corrections for event in settled] == [0, 1]
 
 
+def test_correcting_again_with_a_key_changes_nothing(url):
+    with Experiment.open(url, "ads", create=PROBLEM) as experiment:
+        experiment.add(0, 1.0)
+        experiment.correct(2, 2.0, "wrong", key="k")
+        experiment.correct(2, 3.0, "still wrong")
+        before = experiment.events()
+        experiment.correct(2, 2.0, "wrong", key="k")  # the answer had been lost
+        assert experiment.events() == before and experiment.values().means[0] == 3.0
+        with pytest.raises(Conflict, match="Key 'k' was used to correct event 2 to 2.0"):
+            experiment.correct(2, 4.0, "wrong", key="k")
+
+
+@pytest.mark.parametrize("target", [1, 2, 4])
+def test_a_log_that_corrects_what_is_no_reward_is_damaged(url, tmp_path, target):
+    with Experiment.open(url, "ads", create=PROBLEM) as experiment:
+        experiment.ask()
+        experiment.add(0, 1.0)
+        experiment.correct(3, 2.0, "wrong")
+        entries = list(read_export_of(experiment, tmp_path))
+    verify(entries)
+    text = entries[-1].text.replace('"corrects":3', f'"corrects":{target}')
+    with pytest.raises(InvalidState, match="corrects"):
+        verify(with_other_end(entries, text))
+
+
+def with_other_end(entries, text):
+    """Return entries whose last one has another text, with the hash that belongs to it."""
+    digest = chained(entries[-2].digest, text)
+    return [*entries[:-1], entries[-1]._replace(text=text, digest=digest)]
+
+
 def test_a_program_that_is_started_again_goes_on_after_changes(url):
     with changing(url) as experiment, Experiment.open(url, "ads", create=PROBLEM) as again:
         assert again.problem == experiment.problem
@@ -214,6 +248,32 @@ def test_what_cannot_be_changed(url):
             experiment.add_arms([BEST])
 
 
+def test_a_successor_with_another_goal(url):
+    """What is not said stays; a bound on θ goes with the features that it is for."""
+    model = FACTORS.model(interactions="all")
+    problem = Problem(model, noise=0.2, norm_bound=5.0, epsilon=0.5)
+    with Experiment.open(url, "ads", create=problem) as experiment:
+        for arm in (0, 1, 2) * 5:
+            experiment.add(arm, MEANS[arm])
+        with experiment.refit("stricter", epsilon=0.01, delta=0.001) as stricter:
+            assert stricter.problem == problem.replace(epsilon=0.01, delta=0.001)
+            assert stricter.status().pulls == 15
+        with experiment.refit("noisy", noise="normal") as noisy:
+            assert noisy.problem == problem.replace(noise="normal")
+            assert noisy.check().noise_scale is None
+        with experiment.refit("plain", interactions=()) as plain:
+            assert plain.problem.factors == FACTORS and plain.problem.norm_bound is None
+        with pytest.raises(InvalidReward, match="0 or 1"):
+            experiment.refit("clicks", noise="binary")
+        with pytest.raises(NotFound):
+            Experiment.open(url, "clicks")
+        with pytest.raises(Conflict, match="epsilon"):
+            experiment.refit("stricter", epsilon=0.02, delta=0.001)
+        experiment.add(0, MEANS[0])
+        with pytest.raises(Conflict, match="with other rewards"):
+            experiment.refit("stricter", epsilon=0.01, delta=0.001)
+
+
 def test_explorers_that_plan_ahead_refuse_changes(url):
     with Experiment.open(url, "ads", create=PROBLEM, explorer="xy_static") as experiment:
         tell(experiment, 5, np.random.default_rng(0))
@@ -230,9 +290,13 @@ def test_a_log_that_changes_arms_after_the_answer_is_damaged(url, tmp_path):
     verify(entries)
     text = entries[-1].text
     assert '"event":"settled"' in text
-    forged = text.replace('"corrections":1', '"corrections":0')
-    with pytest.raises(InvalidState):
-        verify([*entries[:-1], entries[-1]._replace(text=forged)])
+    assert '"corrections":1' in text
+    with pytest.raises(InvalidState, match="there were 1 corrections before it"):
+        verify(with_other_end(entries, text.replace('"corrections":1', '"corrections":0')))
+    change = dict(seq=entries[-1].seq + 1, time=0.0, arm=1, reason="late")
+    after = [*entries, entries[-1]._replace(seq=change["seq"])]
+    with pytest.raises(InvalidState, match="the question was answered before"):
+        verify(with_other_end(after, as_text(Retired(**change))))
 
 
 def test_over_http(url):
@@ -258,6 +322,8 @@ def test_over_http(url):
         assert successor.problem.names == tuple(PROBLEM.names[k] for k in (0, 2)) + (PROBLEM_NAME,)
         assert experiment.refit("ads-2", per_arm=True).status().pulls == successor.status().pulls
         assert successor.problem.factors.per_arm
+        looser = successor.refit("ads-3", noise=(0, 1), epsilon=0.3, explorer="lingape")
+        assert looser.problem == successor.problem.replace(noise=(0, 1), epsilon=0.3)
         assert experiment.verify().certificate.remarks == experiment.certificate().remarks
         (now,) = [next(experiment.watch())]
         assert now.factors == ("tone", "length") and now.remaining is not None

@@ -344,8 +344,11 @@ def retire(url: str, name: str, arm: str, reason: str, json: bool) -> None:
 @click.argument("ticket", metavar="TICKET|EVENT")
 @click.argument("reward")
 @click.option("--reason", required=True, help="Why, such as 'typing error'.")
+@click.option("--key", help="Correcting again with the same key changes nothing.")
 @as_json
-def correct(url: str, name: str, ticket: str, reward: str, reason: str, json: bool) -> None:
+def correct(
+    url: str, name: str, ticket: str, reward: str, reason: str, key: str | None, json: bool
+) -> None:
     """Put another REWARD in the place of a wrong one; "none" if there was no such trial.
 
     It is given by its ticket, or by the number of the event that recorded it. Everything is then
@@ -357,7 +360,7 @@ def correct(url: str, name: str, ticket: str, reward: str, reason: str, json: bo
         (value,) = options.numbers(reward, "REWARD")[:1]
     what = int(ticket) if ticket.isdecimal() else ticket
     with open_experiment(url, name) as experiment:
-        progress = experiment.correct(what, value, reason)
+        progress = experiment.correct(what, value, reason, key=key)
         _say_progress(experiment, progress, json, corrected=what, reward=value, reason=reason)
 
 
@@ -464,8 +467,15 @@ def effects(
 @live.command()
 @place
 @click.argument("successor")
-@options.interactions
+@click.option(
+    "--interactions",
+    metavar="PAIRS",
+    help="Factors that depend on each other: tone:length,tone:size, or all; '' for none.  "
+    "[default: as before]",
+)
 @options.per_arm
+@options.real_noise
+@click.option("--epsilon", type=float, help="ε of the successor.  [default: as before]")
 @click.option("--delta", type=float, help="δ of the successor.  [default: as before]")
 @click.option("--explorer", help="Who explores.  [default: as before]")
 @as_json
@@ -473,26 +483,20 @@ def refit(
     url: str,
     name: str,
     successor: str,
-    interactions: str,
-    per_arm: bool,
-    delta: float | None,
-    explorer: str | None,
+    interactions: str | None,
     json: bool,
+    **settings: Any,
 ) -> None:
-    """Begin a SUCCESSOR with the same arms, another model, and all rewards so far.
+    """Begin a SUCCESSOR with the same arms, another model or goal, and all rewards so far.
 
-    For when the model check warns: --interactions lets factors depend on each other, and --per-arm
-    gives every arm a feature of its own, which is always right.
+    For when the model check warns: --interactions lets factors depend on each other, --per-arm
+    gives every arm a feature of its own, which is always right, and --noise-scale, --bounded,
+    --binary or --normal say what rewards are like after all. What is not given stays as it was.
     """
+    pairs = None if interactions is None else options.pairs(interactions)
     with (
         open_experiment(url, name) as experiment,
-        experiment.refit(
-            successor,
-            interactions=options.pairs(interactions),
-            per_arm=per_arm,
-            delta=delta,
-            explorer=explorer,
-        ) as begun,
+        experiment.refit(successor, interactions=pairs, **settings) as begun,
     ):
         status = begun.status()
     say(status.to_dict() if json else str(status))

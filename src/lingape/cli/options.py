@@ -27,6 +27,11 @@ ARM_IS_IN_ENVIRONMENT = (
     "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
     "LINGAPE_NAME, LINGAPE_FEATURES or LINGAPE_LEVELS."
 )
+WHICH_NOISE = (
+    "Say what rewards are like with one of --noise-scale R (the standard deviation, if they are "
+    "Gaussian), --bounded LOW HIGH, --binary, and --normal for Gaussian rewards of unknown "
+    "standard deviation."
+)
 PROVEN = ("epsilon", "delta", "norm_bound", "minimize")  # and not about rewards
 TABLE = ("naming", "factors", "numbers", "ignore", "interactions", "exclude", "per_arm", "header")
 new_file = Target(dir_okay=False)
@@ -89,26 +94,13 @@ def real_problem(command: Any) -> Any:
 
     @wraps(command)
     def with_problem(
-        *given: Any,
-        arms: str,
-        noise_scale: float | None,
-        bounded: tuple[float, float] | None,
-        binary: bool,
-        normal: bool,
-        control: str | None,
-        **options: Any,
+        *given: Any, arms: str, noise: Any, control: str | None, **options: Any
     ) -> Any:
-        said = (noise_scale, bounded, "binary" if binary else None, "normal" if normal else None)
-        noise = [one for one in said if one is not None]
-        if len(noise) != 1:
-            raise click.UsageError(
-                "Say what rewards are like with one of --noise-scale R (the standard deviation, "
-                "if they are Gaussian), --bounded LOW HIGH, --binary, and --normal for Gaussian "
-                "rewards of unknown standard deviation."
-            )
+        if noise is None:
+            raise click.UsageError(WHICH_NOISE)
         table = table_of(arms, options)
         settings = {name: options.pop(name) for name in PROVEN if name in options}
-        problem = table.problem(noise=noise[0], **settings)
+        problem = table.problem(noise=noise, **settings)
         if control is not None:
             from ..values import as_control
 
@@ -123,6 +115,36 @@ def real_problem(command: Any) -> Any:
         minimize,
         _delta,
         _epsilon,
+        real_noise,
+        click.argument("arms", type=click.Path(exists=True, dir_okay=False)),
+    ):
+        added = option(added)
+    return added
+
+
+def real_noise(command: Any) -> Any:
+    """Add the options that say what rewards are like.
+
+    The command gets a `noise`, which is None if none of them is given.
+    """
+
+    @wraps(command)
+    def with_noise(
+        *given: Any,
+        noise_scale: float | None,
+        bounded: tuple[float, float] | None,
+        binary: bool,
+        normal: bool,
+        **options: Any,
+    ) -> Any:
+        said = (noise_scale, bounded, "binary" if binary else None, "normal" if normal else None)
+        noise = [one for one in said if one is not None]
+        if len(noise) > 1:
+            raise click.UsageError(WHICH_NOISE)
+        return command(*given, noise=noise[0] if noise else None, **options)
+
+    added: Any = with_noise
+    for option in (
         click.option("--normal", is_flag=True, help="Rewards are Gaussian, and R is not known."),
         click.option("--binary", is_flag=True, help="Rewards are 0 or 1."),
         click.option(
@@ -133,7 +155,6 @@ def real_problem(command: Any) -> Any:
             help="Rewards lie between LOW and HIGH.",
         ),
         click.option("--noise-scale", type=float, help="R: rewards have R-sub-Gaussian noise."),
-        click.argument("arms", type=click.Path(exists=True, dir_okay=False)),
     ):
         added = option(added)
     return added
@@ -184,7 +205,7 @@ def table_of(arms: str, options: dict[str, Any]) -> "ArmTable":
 
 
 def pairs(text: str) -> Any:
-    """Return interactions from a text such as tone:length,tone:size."""
+    """Return interactions from a text such as tone:length,tone:size; none from an empty one."""
     if text in ("", "all"):
         return text or ()
     return [pair.split(":") for pair in text.split(",")]

@@ -20,6 +20,7 @@ from ..checks import checked_whole
 from ..data import restored
 from ..errors import InvalidArgument, InvalidState, MissingExtra, StorageFailed, in_words
 from ..factors import Level
+from ..noise import NoiseLike, checked_noise
 from ..problem import Problem
 from ..values import Values
 from .addresses import checked_url
@@ -228,12 +229,23 @@ class RemoteExperiment(Workplace):
         """Take an arm out, for a reason other than its rewards; see Experiment.retire."""
         return self._post("retire", {"arm": arm, "reason": reason}, _progress)
 
-    def correct(self, what: str | int | Ticket, reward: float | None, reason: str) -> Progress:
-        """Put another reward in the place of a wrong one; see Experiment.correct."""
+    def correct(
+        self,
+        what: str | int | Ticket,
+        reward: float | None,
+        reason: str,
+        *,
+        key: str | None = None,
+    ) -> Progress:
+        """Put another reward in the place of a wrong one; see Experiment.correct.
+
+        Without a key it makes one.
+        """
         body = {
             "what": what if isinstance(what, int) else id_of(what),
             "reward": reward,
             "reason": reason,
+            "key": key or _key(),
         }
         return self._post("correct", body, _progress)
 
@@ -241,19 +253,22 @@ class RemoteExperiment(Workplace):
         self,
         name: str,
         *,
-        interactions: str | Iterable[Sequence[str]] = (),
+        interactions: str | Iterable[Sequence[str]] | None = None,
         per_arm: bool = False,
+        noise: NoiseLike | None = None,
+        epsilon: float | None = None,
         delta: float | None = None,
         explorer: str | None = None,
     ) -> Self:
-        """Begin a successor with another model and all rewards so far; see Experiment.refit."""
-        pairs = (
-            interactions if isinstance(interactions, str) else [list(one) for one in interactions]
-        )
+        """Begin a successor with all rewards so far; see Experiment.refit."""
         body = {
             "name": checked_name(name),
-            "interactions": pairs,
+            "interactions": interactions
+            if interactions is None or isinstance(interactions, str)
+            else [list(one) for one in interactions],
             "per_arm": per_arm,
+            "noise": None if noise is None else checked_noise(noise).to_data(),
+            "epsilon": epsilon,
             "delta": delta,
             "explorer": explorer,
         }

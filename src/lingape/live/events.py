@@ -387,6 +387,7 @@ class Corrected(Event):
     corrects: the number of the event that told or added the reward.
     reward: the right one; None if there was no such trial.
     reason: why, as was said.
+    key: under which correcting it again changes nothing, if there is one.
     """
 
     kind = "corrected"
@@ -394,6 +395,11 @@ class Corrected(Event):
     corrects: int
     reward: float | None
     reason: str
+    key: str | None
+
+    @property
+    def reference(self) -> str | None:
+        return None if self.key is None else keyed("correct", self.key)
 
     def apply(self, replay: "Replay", digest: str) -> None:
         replay.check_correction(self)

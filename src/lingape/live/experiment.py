@@ -11,12 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from .. import __version__
 from ..checks import as_float, checked_whole, glimpse
 from ..errors import Conflict, ExplorationOver, InvalidArgument, NotFound
 from ..factors import Level, plain_level
+from ..noise import NoiseLike
 from ..problem import Problem
 from ..values import Values
 from .crew import Workplace
@@ -43,6 +42,7 @@ from .model_check import ModelCheck, certified, check
 from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
+from .successor import heritage, remodelled
 from .texts import checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turns import SharedLog, Turn
@@ -331,7 +331,14 @@ class Experiment(SharedLog, Workplace):
 
         return self._in_turn(act)
 
-    def correct(self, what: str | int | Ticket, reward: float | None, reason: str) -> Progress:
+    def correct(
+        self,
+        what: str | int | Ticket,
+        reward: float | None,
+        reason: str,
+        *,
+        key: str | None = None,
+    ) -> Progress:
         """Take back a reward that was recorded wrongly, and put another in its place.
 
         Everything is then as if the right one had been told from the start; if the question was
@@ -340,8 +347,10 @@ class Experiment(SharedLog, Workplace):
         reward: what the trial really paid; None if there was no such trial.
         reason: why, such as "typing error". Correct all mistakes of a kind, not those that stand
             out: the guarantee assumes that mistakes are looked for in high and low rewards alike.
+        key: a text of the caller's choice; correcting again with the same key changes nothing,
+            even if the reward was corrected once more since.
         """
-        why = checked_text("reason", reason)
+        why, key = checked_text("reason", reason), checked_text("key", key)
         if not why:
             raise InvalidArgument("correct needs a reason, such as 'typing error'; got none.")
 
@@ -349,11 +358,23 @@ class Experiment(SharedLog, Workplace):
             replay = turn.replay
             value = None if reward is None else replay.problem.check_reward(reward)
             event = self._recorded(turn, what)
+            if key is not None:
+                before = turn.find(keyed("correct", key), Corrected)
+                if before is not None:
+                    if (before.corrects, before.reward) != (event.seq, value):
+                        raise Conflict(
+                            f"Key {key!r} was used to correct event {before.corrects} to "
+                            f"{before.reward!r}; now it is event {event.seq} to {value!r}. Use a "
+                            "key only to repeat a request."
+                        )
+                    return replay.progress
             if replay.as_corrected(event.seq, event.reward) != value:
-                turn.record(Corrected(**turn.next, corrects=event.seq, reward=value, reason=why))
+                turn.record(
+                    Corrected(**turn.next, corrects=event.seq, reward=value, reason=why, key=key)
+                )
             return turn.replay.progress
 
-        return self._in_turn(act)
+        return self._in_turn(act, None if key is None else keyed("correct", key))
 
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
@@ -386,69 +407,55 @@ class Experiment(SharedLog, Workplace):
         self,
         name: str,
         *,
-        interactions: str | Iterable[Sequence[str]] = (),
+        interactions: str | Iterable[Sequence[str]] | None = None,
         per_arm: bool = False,
+        noise: NoiseLike | None = None,
+        epsilon: float | None = None,
         delta: float | None = None,
         explorer: str | None = None,
     ) -> Self:
-        """Begin a successor with the same arms, another model, and all rewards so far.
+        """Begin a successor with the same arms, another model or goal, and all rewards so far.
 
-        For when the check doubts the model. The rewards were told in an order that does not depend
-        on those that came later, so the successor's guarantee is that of an experiment which had
-        its model from the start, provided that model is right. It does not say how often a model
-        chosen after looking is right: one feature per arm always is.
+        For when the check doubts the model or the noise. The rewards were told in an order that
+        does not depend on those that came later, so the successor's guarantee is that of an
+        experiment which had its settings from the start, provided its model is right. It does not
+        say how often a model chosen after looking is right: one feature per arm always is.
         Retired arms and their rewards stay behind, so that arms may have other numbers. If arms
         were added or retired, the successor assumes that this did not depend on rewards.
         name: of the successor, in the same database.
-        interactions, per_arm: as for Factors.
+        interactions, per_arm: as for Factors; as before unless one is given.
+        noise: as for Problem; as before unless given. It has to allow all rewards so far.
+        epsilon: how far from the best the answer may be; as before unless given.
         delta: its error rate; as before unless given.
         explorer: who explores; as before unless given.
         """
-        with self.current() as replay:
-            problem, created, head = replay.problem, replay.created, replay.head
-            corrections, inherited = replay.corrections, replay.inherited
-        kept = [arm for arm in range(len(problem)) if arm not in problem.retired]
-        place = {arm: new for new, arm in enumerate(kept)}
-        rewards: list[tuple[int, float]] = []
-        for event in self.events(limit=head.seq):
-            if isinstance(event, Told | Added):
-                _, reward = corrections.get(event.seq, (0, event.reward))
-                rewards += [] if reward is None else [(event.arm, reward)]
-            elif isinstance(event, Carried):
-                rewards += event.rewards
-        model = remodelled(problem.of_arms(kept), interactions=interactions, per_arm=per_arm)
-        successor = model.replace(delta=problem.delta if delta is None else delta)
         now = rounded_time(self._clock())
+        with self.current() as replay:
+            problem = remodelled(
+                replay.problem,
+                interactions=interactions,
+                per_arm=per_arm,
+                noise=noise,
+                epsilon=epsilon,
+                delta=delta,
+            )
+            begun = replay.created
+            carried = heritage(replay, self.events(limit=replay.head.seq), now)
+        for _, reward in carried.rewards:
+            problem.check_reward(reward)
         beginning = _beginning(
-            checked_name(name), successor, explorer or created.explorer, created.seed, now
-        )
-        carried = Carried(
-            seq=2,
-            time=now,
-            experiment=self.name,
-            upto=head.seq,
-            digest=head.digest,
-            rewards=tuple((place[arm], reward) for arm, reward in rewards if arm in place),
-            corrections=len(corrections) + inherited[0],
-            changes=len(problem)
-            - (problem.began or len(problem))
-            + len(problem.retired)
-            + inherited[1],
+            checked_name(name), problem, explorer or begun.explorer, begun.seed, now
         )
         with self._store.transaction(name) as log:
             if log.head().seq == 0:
-                log.append([Note(as_text(replace(beginning, problem=successor.to_dict())))])
+                log.append([Note(as_text(replace(beginning, problem=problem.to_dict())))])
                 (entry,) = log.read(limit=1)
                 Turn(log, Replay.begin(entry), now).record(carried)
         self._store.sync()
         found = type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
         try:
-            found._open(beginning, successor)  # it may have been there already
-            (same,) = found.events(after=1, limit=1)
-            if not isinstance(same, Carried) or (same.experiment, same.upto) != (
-                self.name,
-                head.seq,
-            ):
+            found._open(beginning, problem)  # it may have been there already
+            if [replace(event, time=now) for event in found.events(1, 1)] != [carried]:
                 raise Conflict(
                     f"There is an experiment {name!r} in {self._store.url} already, with other "
                     "rewards. Give the successor another name."
@@ -552,7 +559,7 @@ def _open_question(turn: Turn) -> Replay:
     if turn.replay.settled is not None:
         raise Conflict(
             "The question is answered, for the arms that there were; these cannot change any "
-            "more. Begin another experiment, and take the rewards along with add()."
+            "more. Begin another experiment with the arms that you want."
         )
     return turn.replay
 
@@ -568,21 +575,6 @@ def _plain_arm(arm: Any) -> Any:
     if isinstance(arm, Mapping):
         return {str(name): plain_level(str(name), level) for name, level in arm.items()}
     return [as_float(value) for value in _several("An arm's features", arm)]
-
-
-def remodelled(
-    problem: Problem, *, interactions: str | Iterable[Sequence[str]], per_arm: bool
-) -> Problem:
-    """Return the same question with other features."""
-    if problem.factors is not None:
-        model = problem.factors.model(interactions=interactions, per_arm=per_arm)
-        return problem.replace(arms=model.features, factors=model, began=None)
-    if not per_arm:
-        raise InvalidArgument(
-            "These arms have features but no factors, so there are no interactions to add. Pass "
-            "per_arm=True for one feature per arm."
-        )
-    return problem.replace(arms=np.eye(len(problem)), began=None)
 
 
 def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:

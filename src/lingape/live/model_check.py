@@ -187,8 +187,8 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
         warnings.append(
             f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
             f"than the stated noise scale of {stated:g}. The certificate assumes that they do "
-            "not. Begin another experiment with a larger noise scale; for rewards in a range, "
-            "state the range."
+            "not. A successor with a larger noise scale, with noise='normal' or, for rewards in "
+            f"a range, with that range {SUCCESSOR}."
         )
     linear_p = min(1.0, len(doubts) * min(one.p for one in doubts)) if doubts else None
     if linear_p is not None and linear_p < RARE:

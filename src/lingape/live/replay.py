@@ -23,7 +23,18 @@ from ..problem import Problem
 from ..scaffold import Conversation
 from ..specs import Recipe
 from ..values import Values, outward
-from .events import FORMAT, Asked, Corrected, Created, Event, Settled, damaged, from_text
+from .events import (
+    FORMAT,
+    Added,
+    Asked,
+    Corrected,
+    Created,
+    Event,
+    Settled,
+    Told,
+    damaged,
+    from_text,
+)
 from .store import START, Entry, Head, check_link
 
 DELAY = (
@@ -253,18 +264,23 @@ class Replay:
         return cls(created, digest, corrections)
 
     @classmethod
-    def rewritten(cls, read: Callable[[], Iterable[Entry]], corrections: Corrections) -> Self:
+    def rewritten(cls, read: Callable[[], Iterable[Entry]]) -> Self:
         """Return the state after a log in which rewards were corrected; `read` reads it."""
-        while True:
-            try:
-                entries = iter(read())
-                replay = cls.begin(next(entries), corrections)
-                for entry in entries:
-                    replay.follow(entry)
-            except Rewritten as more:
-                corrections = more.corrections
-            else:
-                return replay
+        corrections: Corrections = {}
+        for entry in read():
+            event = from_text(entry.text, place=entry.seq)
+            if isinstance(event, Corrected):
+                corrections[event.corrects] = event.seq, event.reward
+        entries = iter(read())
+        replay = cls.begin(next(entries), corrections)
+        for entry in entries:
+            event = replay.follow(entry)
+            if event.seq in corrections and not isinstance(event, Told | Added):
+                raise damaged(
+                    corrections[event.seq][0],
+                    f"event {event.seq}, which it corrects, recorded no reward",
+                )
+        return replay
 
     def follow(self, entry: Entry) -> Event:
         """Apply an entry of the log and return its event, or raise InvalidState."""
@@ -305,8 +321,8 @@ class Replay:
 
     def check_correction(self, corrected: Corrected) -> None:
         """Raise Rewritten unless a correction, or a later one, is in effect already."""
-        if corrected.corrects >= corrected.seq:
-            raise damaged(corrected.seq, "it corrects an event that comes later")
+        if not 1 < corrected.corrects < corrected.seq:
+            raise damaged(corrected.seq, "it corrects no event between the first and itself")
         if self.corrections.get(corrected.corrects, (0, None))[0] < corrected.seq:
             latest = {corrected.corrects: (corrected.seq, corrected.reward)}
             raise Rewritten(self.corrections | latest)

@@ -90,13 +90,14 @@ class Turn:
         head = self._log.append([Note(as_text(event), event.reference)])
         try:
             self.replay.apply(event, head.digest)
-        except Rewritten as anew:
+        except Rewritten:
             try:
-                self.replay = Replay.rewritten(self._log.read, anew.corrections)
+                self.replay = Replay.rewritten(self._log.read)
             except InvalidState as reason:
                 raise Conflict(
                     f"Later events rest on the reward as it was, so it stays ({reason.args[0]}) "
-                    "Nothing was recorded. Begin another experiment, and take the rewards along."
+                    "Nothing was recorded. Begin another experiment, and add() all rewards as "
+                    "they should be."
                 ) from reason
         self.appended.append(event)
 
@@ -273,8 +274,8 @@ class SharedLog:
                 self._catch_up(view, replay)
             for entry in view.read(after=replay.head.seq):
                 replay.follow(entry)
-        except Rewritten as anew:
-            replay = Replay.rewritten(view.read, anew.corrections)
+        except Rewritten:
+            replay = Replay.rewritten(view.read)
         except BaseException:
             self._memory = None
             raise

@@ -78,9 +78,8 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
         _check_verdict(replay, event)
         try:
             replay.follow(entry)
-        except Rewritten as anew:  # what was said before it followed from what was known then
-            again = partial(islice, entries, entry.seq)
-            replay = Replay.rewritten(again, anew.corrections)
+        except Rewritten:  # what was said before it followed from what was known then
+            replay = Replay.rewritten(partial(islice, entries, entry.seq))
     if replay is None:
         raise InvalidState("The log is empty. Restore a copy.")
     if head is not None and at != head:

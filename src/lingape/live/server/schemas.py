@@ -95,6 +95,19 @@ def _noise(given: Any) -> Noise:
 
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+NoiseField: Any = Annotated[
+    Noise,
+    PlainValidator(_noise),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST},
+                {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+                {"type": "string", "enum": ["binary", "normal"]},
+            ]
+        }
+    ),
+]
 # Types with limits; any other parameter has the type in the method's signature.
 PARAMETERS: dict[str, Any] = {
     "arms": Annotated[
@@ -104,19 +117,7 @@ PARAMETERS: dict[str, Any] = {
     ],
     "names": list[ArmName] | None,
     "name": Annotated[str, Field(pattern=f"^{NAME.pattern}$")],
-    "noise": Annotated[
-        Noise,
-        PlainValidator(_noise),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST},
-                    {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-                    {"type": "string", "enum": ["binary", "normal"]},
-                ]
-            }
-        ),
-    ],
+    "noise": NoiseField,
     "explorer": Text,
     "seed": Annotated[int, Field(ge=0, le=WHOLE)],
     "n": Annotated[int, Field(ge=1, le=MOST)],
@@ -129,15 +130,17 @@ PARAMETERS: dict[str, Any] = {
     "retired": list[Annotated[int, Field(ge=0)]],
     "control": Annotated[int, Field(ge=0)] | Text | None,
     "factors": dict[str, Any] | None,
-    "interactions": Text | list[list[Text]],
     "what": Annotated[Text | int, Field(examples=["2-0-k3wzq5ab"])],
     "add_arms.arms": list[list[Number]] | list[dict[Text, ArmName | bool | int | Number]],
     "add_arms.names": list[ArmName],
     "correct.reward": Number | None,
+    "refit.interactions": Text | list[list[Text]] | None,
+    "refit.noise": NoiseField | None,
     "refit.explorer": Text | None,
     "arm": Annotated[int, Field(ge=0, examples=[0])],
 }
-DEFAULTS: dict[str, Any] = {"reason": "none given", "noise": ...}  # not those of the method
+# Not those of the method.
+DEFAULTS: dict[str, Any] = {"reason": "none given", "Problem.noise": ...}
 DESCRIPTIONS = {  # where Python has more ways to say it than JSON
     "arms": "One row of features per arm.",
     "factors": "What arms are combinations of, as Factors.to_dict() of the Python library has it.",
@@ -158,10 +161,10 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
     content: dict[str, Any] = {}
     for name, parameter in inspect.signature(call).parameters.items():
         if name != "self":
-            missing = parameter.default is parameter.empty
+            missing, whole = parameter.default is parameter.empty, f"{call.__name__}.{name}"
             default = DEFAULTS.get(name, ... if missing else parameter.default)
-            kind = PARAMETERS.get(f"{call.__name__}.{name}") or PARAMETERS.get(name)
-            kind = kind or get_type_hints(call)[name]
+            default = DEFAULTS.get(whole, default)
+            kind = PARAMETERS.get(whole) or PARAMETERS.get(name) or get_type_hints(call)[name]
             content[name] = (Annotated[kind, Field(description=said.get(name))], default)
     config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings
     title = f"{call.__name__.title()}Body"
