@@ -152,3 +152,5 @@ def test_retired_arms_are_left_out():
         for one in (retired, left)
     ]
     assert found[0] == found[1]
+    with pytest.raises(InvalidArgument, match="Draw instances for this problem"):
+        forecast(retired, ["race"], from_gap(problem, gap=1.0, draws=1), max_pulls=10, jobs=1)

@@ -270,8 +270,9 @@ class Factors:
                 f"{type(frame).__name__}. Combinations as mappings are for Factors.of_rows."
             ) from reason
         except ValueError as reason:
+            why = " ".join(in_words(reason).split())
             raise InvalidProblem(
-                f"The table cannot be read: {in_words(reason)}. Columns need different headings."
+                f"The table cannot be read: {why}. Columns need different headings."
             ) from reason
         _check_index(narwhals.maybe_get_index(table))
         said = Said.of(name, factors=factors, numbers=numbers, ignore=ignore)
@@ -418,6 +419,10 @@ class Factors:
         levels: by the name of their factor.
         """
         known = {factor.name: factor for factor in self.factors}
+        if not isinstance(levels, Mapping):
+            raise InvalidArgument(
+                "Levels are given by factor, such as {'tone': 'dry'}; got " + glimpse(levels) + "."
+            )
         places = {}
         for name, level in levels.items():
             if name not in known:

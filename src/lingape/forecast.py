@@ -192,7 +192,9 @@ def _restated(problem: Problem, instance: Instance, low: float, unit: float) -> 
     """Return an instance whose means are gains in other units, from `low`, with our features."""
     sign = problem.gain(1.0)
     theta: FloatArray | None
-    if low == 0 and np.array_equal(instance.arms, problem.arms):
+    if len(instance.arms) != len(problem):
+        theta = None
+    elif low == 0 and np.array_equal(instance.arms, problem.arms):
         theta = sign * instance.theta / unit
     else:
         theta = _fitted(problem.arms, (sign * (instance.arms @ instance.theta) - low) / unit)

@@ -261,6 +261,9 @@ def test_a_successor_with_another_goal(url):
         with experiment.refit("noisy", noise="normal") as noisy:
             assert noisy.problem == problem.replace(noise="normal")
             assert noisy.check().noise_scale is None
+        with experiment.refit("shorter", per_arm=True, norm_bound=2.0) as shorter:
+            assert shorter.problem.norm_bound == 2.0
+            assert "taken over from ads" in shorter.certificate().statement
         with experiment.refit("plain", interactions=()) as plain:
             assert plain.problem.factors == FACTORS and plain.problem.norm_bound is None
         with pytest.raises(InvalidReward, match="0 or 1"):
@@ -272,6 +275,23 @@ def test_a_successor_with_another_goal(url):
         experiment.add(0, MEANS[0])
         with pytest.raises(Conflict, match="with other rewards"):
             experiment.refit("stricter", epsilon=0.01, delta=0.001)
+
+
+def test_doubts_about_tickets_come_along(url):
+    """No model cures them."""
+    with Experiment.open(url, "ads", create=PROBLEM) as experiment:
+        while not experiment.check().warnings:
+            for ticket in experiment.ask(10):
+                if ticket.arm == 0:
+                    experiment.void(ticket, "timeout")
+                else:
+                    experiment.tell(ticket, MEANS[ticket.arm])
+        with experiment.refit("next", epsilon=0.5) as successor:
+            (warning,) = successor.certificate().warnings
+            assert warning.startswith("In ads, where rewards came from: Tickets of tone=warm")
+            successor.verify()
+            with successor.refit("last", epsilon=0.6) as last:
+                assert last.check().warnings == (f"In next, where rewards came from: {warning}",)
 
 
 def test_explorers_that_plan_ahead_refuse_changes(url):
@@ -348,7 +368,9 @@ def test_from_the_shell(url, tmp_path):
     assert invoke("correct", url, "ads", ticket, "none", "--reason", "no trial") == "0 rewards.\n"
     data = json.loads(invoke("retire", url, "ads", 0, "--reason", "sold out", "--json"))
     assert data == {"arm": 0, "reason": "sold out", "pulls": 0, "settled": False}
-    assert "number" in invoke("correct", url, "ads", ticket, "x", "--reason", "typo", code=2)
+    for wrong in ("x", "0,7"):
+        said = invoke("correct", url, "ads", ticket, wrong, "--reason", "typo", code=2)
+        assert "is not a valid float" in said
     assert "--levels" in invoke("add-arms", url, "ads", code=2)
     with Experiment.open(url, "ads") as experiment:
         while not experiment.certificate().settled:
@@ -360,6 +382,11 @@ def test_from_the_shell(url, tmp_path):
     assert "Settled. No arm is better than tone=dry, length=long" in out
     assert note.read_text() == "ads 3"
     assert "2 corrections" in invoke("certificate", url, "ads")
+    goal = ("--epsilon", 0.5, "--delta", 0.2, "--bounded", -9, 9, "--explorer", "lingape")
+    begun = json.loads(invoke("refit", url, "ads", "next", *goal, "--json"))
+    assert begun["pulls"] and begun["check"]["noise_scale"] == 9.0
+    with Experiment.open(url, "next") as successor:
+        assert (successor.problem.epsilon, successor.problem.delta) == (0.5, 0.2)
 
 
 class Mailbox(http.server.BaseHTTPRequestHandler):

@@ -354,10 +354,7 @@ def correct(
     It is given by its ticket, or by the number of the event that recorded it. Everything is then
     as if the right reward had been told from the start; the log keeps both.
     """
-    if reward == "none":
-        value = None
-    else:
-        (value,) = options.numbers(reward, "REWARD")[:1]
+    value = None if reward == "none" else click.FLOAT(reward)
     what = int(ticket) if ticket.isdecimal() else ticket
     with open_experiment(url, name) as experiment:
         progress = experiment.correct(what, value, reason, key=key)
@@ -476,7 +473,12 @@ def effects(
 @options.per_arm
 @options.real_noise
 @click.option("--epsilon", type=float, help="ε of the successor.  [default: as before]")
-@click.option("--delta", type=float, help="δ of the successor.  [default: as before]")
+@click.option(
+    "--delta",
+    type=float,
+    help="δ of the successor, chosen without looking.  [default: as before]",
+)
+@click.option("--norm-bound", type=float, help="S, if the features change or it was unknown.")
 @click.option("--explorer", help="Who explores.  [default: as before]")
 @as_json
 def refit(

@@ -258,18 +258,20 @@ class RemoteExperiment(Workplace):
         noise: NoiseLike | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        norm_bound: float | None = None,
         explorer: str | None = None,
     ) -> Self:
         """Begin a successor with all rewards so far; see Experiment.refit."""
         body = {
             "name": checked_name(name),
             "interactions": interactions
-            if interactions is None or isinstance(interactions, str)
+            if isinstance(interactions, str) or not isinstance(interactions, Iterable)
             else [list(one) for one in interactions],
             "per_arm": per_arm,
             "noise": None if noise is None else checked_noise(noise).to_data(),
             "epsilon": epsilon,
             "delta": delta,
+            "norm_bound": norm_bound,
             "explorer": explorer,
         }
         self._post("refit", body, Status.from_dict)

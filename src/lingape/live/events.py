@@ -13,7 +13,7 @@ no harm.
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from types import NoneType
@@ -308,6 +308,7 @@ class Carried(Event):
     rewards: pairs of an arm and a reward.
     corrections: how many of them had been corrected.
     changes: how many arms had been added or retired.
+    doubts: what its model check said about tickets, which a successor does not have.
     """
 
     kind = "carried"
@@ -318,6 +319,7 @@ class Carried(Event):
     rewards: Rewards
     corrections: int
     changes: int
+    doubts: Texts
 
     @property
     def reference(self) -> str:
@@ -327,7 +329,7 @@ class Carried(Event):
         for arm, reward in self.rewards:
             replay.learn(self.seq, arm, reward, asked=False)
         replay.added += len(self.rewards)
-        replay.inherited = self.corrections, self.changes
+        replay.carried = replace(self, rewards=())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ anything, so that any number of them can share an experiment.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -38,7 +39,7 @@ from .events import (
     rounded_time,
 )
 from .history import History, Point
-from .model_check import ModelCheck, certified, check
+from .model_check import ModelCheck, certified, check, ticket_doubts
 from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
@@ -348,7 +349,8 @@ class Experiment(SharedLog, Workplace):
         reason: why, such as "typing error". Correct all mistakes of a kind, not those that stand
             out: the guarantee assumes that mistakes are looked for in high and low rewards alike.
         key: a text of the caller's choice; correcting again with the same key changes nothing,
-            even if the reward was corrected once more since.
+            even if the reward was corrected once more since. A correction that changes nothing
+            is not recorded, and uses no key.
         """
         why, key = checked_text("reason", reason), checked_text("key", key)
         if not why:
@@ -412,37 +414,43 @@ class Experiment(SharedLog, Workplace):
         noise: NoiseLike | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        norm_bound: float | None = None,
         explorer: str | None = None,
     ) -> Self:
         """Begin a successor with the same arms, another model or goal, and all rewards so far.
 
         For when the check doubts the model or the noise. The rewards were told in an order that
         does not depend on those that came later, so the successor's guarantee is that of an
-        experiment which had its settings from the start, provided its model is right. It does not
-        say how often a model chosen after looking is right: one feature per arm always is.
+        experiment which had its settings from the start, provided its model and noise are right.
+        It does not say how often a model or noise chosen after looking is right: one feature per
+        arm always is. Nor does it hold for a δ that was chosen because the rewards reach it.
+        Doubts about tickets stay, as a successor does not know what became of them.
         Retired arms and their rewards stay behind, so that arms may have other numbers. If arms
         were added or retired, the successor assumes that this did not depend on rewards.
         name: of the successor, in the same database.
         interactions, per_arm: as for Factors; as before unless one is given.
         noise: as for Problem; as before unless given. It has to allow all rewards so far.
         epsilon: how far from the best the answer may be; as before unless given.
-        delta: its error rate; as before unless given.
+        delta: its error rate; as before unless given. To be chosen without looking.
+        norm_bound: as for Problem; as before unless given, and none if the features change.
         explorer: who explores; as before unless given.
         """
         now = rounded_time(self._clock())
         with self.current() as replay:
-            problem = remodelled(
-                replay.problem,
-                interactions=interactions,
-                per_arm=per_arm,
-                noise=noise,
-                epsilon=epsilon,
-                delta=delta,
-            )
-            begun = replay.created
-            carried = heritage(replay, self.events(limit=replay.head.seq), now)
+            state, doubts = copy(replay), ticket_doubts(replay, now)
+        problem = remodelled(
+            state.problem,
+            interactions=interactions,
+            per_arm=per_arm,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            norm_bound=norm_bound,
+        )
+        carried = heritage(state, self.events(limit=state.head.seq), doubts, now)
         for _, reward in carried.rewards:
             problem.check_reward(reward)
+        begun = state.created
         beginning = _beginning(
             checked_name(name), problem, explorer or begun.explorer, begun.seed, now
         )
@@ -455,7 +463,9 @@ class Experiment(SharedLog, Workplace):
         found = type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
         try:
             found._open(beginning, problem)  # it may have been there already
-            if [replace(event, time=now) for event in found.events(1, 1)] != [carried]:
+            with found.current() as replay:
+                same = replay.carried
+            if same is None or (same.experiment, same.digest) != (self.name, carried.digest):
                 raise Conflict(
                     f"There is an experiment {name!r} in {self._store.url} already, with other "
                     "rewards. Give the successor another name."
@@ -475,7 +485,8 @@ class Experiment(SharedLog, Workplace):
     def history(self, points: int = 300) -> list[Point]:
         """Return how B(t) fell, in at most `points` points; it replays the whole log."""
         checked_whole("points", points, least=2)
-        history = History()
+        with self.current() as replay:
+            history = History(replay.corrections)
         history.follow(read_pages(self._store, self.name))
         while not history.complete:  # rewards were corrected
             history.follow(read_pages(self._store, self.name, history.event))

@@ -119,7 +119,21 @@ def check(replay: Replay, now: float) -> ModelCheck:
     """Compare rewards with the model, and the arms by the tickets that they lose."""
     found = check_model(replay.problem, replay.averages)
     voided, overdue = losses.voided(replay), losses.overdue(replay, now)
-    warnings = list(found.warnings)
+    return replace(
+        found,
+        warnings=(*found.warnings, *ticket_doubts(replay, now)),
+        voided_p=None if voided is None else voided.p,
+        overdue_p=None if overdue is None else overdue.p,
+    )
+
+
+def ticket_doubts(replay: Replay, now: float) -> list[str]:
+    """Return what tickets say against the assumptions, here and where rewards came from."""
+    voided, overdue = losses.voided(replay), losses.overdue(replay, now)
+    doubts = []
+    if (carried := replay.carried) is not None:
+        before = printable(carried.experiment)
+        doubts += [f"In {before}, where rewards came from: {doubt}" for doubt in carried.doubts]
     closings = replay.closings
 
     def name(arm: int) -> str:
@@ -128,7 +142,7 @@ def check(replay: Replay, now: float) -> ModelCheck:
     if voided is not None and voided.p < losses.RARE:
         gone, all_gone = int(closings.voided[voided.arm]), int(closings.voided.sum())
         here, all_here = int(closings.closed[voided.arm]), int(closings.closed.sum())
-        warnings.append(
+        doubts.append(
             f"Tickets of {name(voided.arm)} are voided more often than those of other arms: "
             f"{gone} of {here}, where it is {all_gone - gone} of {all_here - here} for the "
             "others. The certificate assumes that voiding does not depend on the reward. If "
@@ -136,18 +150,13 @@ def check(replay: Replay, now: float) -> ModelCheck:
             "begin again with those voided so far counted as such (docs/live.md)."
         )
     if overdue is not None and overdue.p < losses.RARE:
-        warnings.append(
+        doubts.append(
             f"Rewards of {name(overdue.arm)} are missing more often than those of other arms. The "
             "certificate assumes that this does not depend on the reward. If a trial has no "
             "result because of its arm, tell the worst possible value; if it only takes longer, "
             "wait for it."
         )
-    return replace(
-        found,
-        warnings=tuple(warnings),
-        voided_p=None if voided is None else voided.p,
-        overdue_p=None if overdue is None else overdue.p,
-    )
+    return doubts
 
 
 def certified(replay: Replay, found: ModelCheck, values: Values) -> LogCertificate:
@@ -187,8 +196,8 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
         warnings.append(
             f"Rewards of the same arm vary with a standard deviation of about {noise:.3g}, more "
             f"than the stated noise scale of {stated:g}. The certificate assumes that they do "
-            "not. A successor with a larger noise scale, with noise='normal' or, for rewards in "
-            f"a range, with that range {SUCCESSOR}."
+            "not. A successor with a larger noise scale, with noise='normal' if they are bell-"
+            f"shaped, or for rewards in a range with that range {SUCCESSOR}."
         )
     linear_p = min(1.0, len(doubts) * min(one.p for one in doubts)) if doubts else None
     if linear_p is not None and linear_p < RARE:

@@ -27,6 +27,7 @@ from .events import (
     FORMAT,
     Added,
     Asked,
+    Carried,
     Corrected,
     Created,
     Event,
@@ -250,8 +251,8 @@ class Replay:
         self.corrections = corrections or {}
         self.corrected = 0  # events that correct rewards
         self.reasons: dict[int, str] = {}  # why arms were retired
-        # Corrections, and arms added or retired, in the experiment that rewards came from.
-        self.inherited = 0, 0
+        # Where rewards were taken over from; they themselves count as all others do.
+        self.carried: Carried | None = None
         self.times: deque[float] = deque(maxlen=RECENT)  # of the last rewards
 
     @classmethod
@@ -426,10 +427,15 @@ class Replay:
         if self.corrected:
             times = "1 correction" if self.corrected == 1 else f"{self.corrected} corrections"
             remarks.append(f"{times} of rewards: the log says which and why.")
-        corrected, changed = self.inherited
-        if changed:
+        carried = self.carried
+        if carried is not None:
+            remarks.append(
+                f"Rewards were taken over from {carried.experiment}. That its own settings may "
+                "have been chosen by what these showed is not part of the error rate."
+            )
+        if carried is not None and carried.changes:
             assumptions.append(CHANGING)
-        if self.corrected or corrected:
+        if self.corrected or (carried is not None and carried.corrections):
             assumptions.append(CORRECTING)
         return replace(certificate, assumptions=tuple(assumptions), remarks=tuple(remarks))
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import __version__
 from ..errors import LingapeError
 from ..problem import Problem
-from .events import Settled
+from .events import Settled, as_data, from_data
 from .replay import RECENT, Averages, Closings, Open, Replay, make_explorer
 from .store import Snapshot
 
@@ -31,7 +31,7 @@ def snapshot_of(replay: Replay) -> Snapshot:
         "corrections": [[seq, *what] for seq, what in replay.corrections.items()],
         "corrected": replay.corrected,
         "times": list(replay.times),
-        "inherited": list(replay.inherited),
+        "carried": None if replay.carried is None else as_data(replay.carried),
         "reasons": list(replay.reasons.items()),
         # The problem is in the first event, unless arms came or went.
         "problem": json.dumps(replay.problem.to_dict()) if _changed(replay.problem) else None,
@@ -59,7 +59,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         asked, told, voided, added = data["numbers"]
         settled = data["settled"] and Settled(**data["settled"])
         corrections = {seq: (by, reward) for seq, by, reward in data["corrections"]}
-        corrected, changed = map(int, data["inherited"])
+        carried: Any = data["carried"] and from_data(data["carried"], place=2)
         times = deque(data["times"], maxlen=RECENT)
         reasons = {arm: reason for arm, reason in data["reasons"]}
         waiting = sum(map(len, early.values()))
@@ -76,7 +76,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
     replay.problem, replay.blank = problem, blank
     replay.corrections, replay.corrected = corrections, data["corrected"]
     replay.reasons, replay.times = reasons, times
-    replay.inherited = corrected, changed
+    replay.carried = carried
     replay.explorer, replay.averages, replay.closings = explorer, averages, closings
     replay.open, replay.early = tickets, early
     replay.asked, replay.told, replay.voided, replay.added = asked, told, voided, added

@@ -20,7 +20,8 @@ def remodelled(
 ) -> Problem:
     """Return the question without retired arms, with other features and other settings.
 
-    What is None stays as it was. A bound on the length of θ is lost with the features it is for.
+    What is None stays as it was. A bound on the length of θ is lost with the features it is for,
+    unless there is another.
     """
     found = problem.anew()
     changes = {name: value for name, value in settings.items() if value is not None}
@@ -29,21 +30,24 @@ def remodelled(
     if found.factors is not None:
         model = found.factors.model(interactions=interactions or (), per_arm=per_arm)
         changes |= {"arms": model.features, "factors": model}
-    elif per_arm:
+    elif per_arm and not interactions:
         changes["arms"] = np.eye(len(found))
     else:
         raise InvalidArgument(
             "These arms have features but no factors, so there are no interactions to add. Pass "
             "per_arm=True for one feature per arm."
         )
-    return found.replace(norm_bound=None, **changes)
+    return found.replace(**{"norm_bound": None} | changes)
 
 
-def heritage(replay: Replay, events: Iterable[Event], now: float) -> Carried:
+def heritage(
+    replay: Replay, events: Iterable[Event], doubts: Iterable[str], now: float
+) -> Carried:
     """Return the second event of a successor: the rewards so far, as corrected, in their order.
 
     replay: the state of the experiment that they are taken from.
     events: of its log, up to that state.
+    doubts: what its tickets say against its assumptions.
     """
     problem, head = replay.problem, replay.head
     place = {arm: new for new, arm in enumerate(problem.present)}
@@ -53,7 +57,7 @@ def heritage(replay: Replay, events: Iterable[Event], now: float) -> Carried:
             rewards.append((event.arm, replay.as_corrected(event.seq, event.reward)))
         elif isinstance(event, Carried):
             rewards += event.rewards
-    corrections, changes = replay.inherited
+    before = replay.carried
     joined = len(problem) - (problem.began or len(problem))
     return Carried(
         seq=2,
@@ -64,6 +68,7 @@ def heritage(replay: Replay, events: Iterable[Event], now: float) -> Carried:
         rewards=tuple(
             (place[arm], reward) for arm, reward in rewards if arm in place and reward is not None
         ),
-        corrections=corrections + len(replay.corrections),
-        changes=changes + joined + len(problem.retired),
+        corrections=len(replay.corrections) + (before.corrections if before else 0),
+        changes=joined + len(problem.retired) + (before.changes if before else 0),
+        doubts=tuple(doubts),
     )

@@ -9,10 +9,9 @@ const CALM = "This does not prove them: data can only contradict assumptions.";
 const RARE = 1e-3; // for tickets, see losses.py
 const ADVICE = "Do not rely on the certificate before this is explained.";
 const ON_REWARDS =
-  "If a few arms stand out below, look at how they were measured. If many do, the features miss " +
-  "something: begin again with features that tell these arms apart, or with one feature per arm. " +
-  "Rewards that were measured well need not be measured again: save the log, and add them to the " +
-  "new experiment.";
+  "If a few arms stand out below, look at how they were measured. If many do, the model misses " +
+  "something. Rewards that were measured well need not be measured again: lingape live refit " +
+  "begins a successor with another model or another noise, and all rewards.";
 const ON_TICKETS =
   "Look in the log at why tickets were voided. If it was because of the arm, each of them should " +
   "have been told the worst reward there is: begin again, and add the rewards of this log with " +

@@ -235,7 +235,7 @@ class Routes:
             return as_json(experiment.problem.to_dict())
 
     def refit(self, name: Name, body: RefitBody) -> Response:
-        """Begin a successor with the same arms, another model, and all rewards so far."""
+        """Begin a successor with the same arms, another model or goal, and all rewards so far."""
         with self._shelf.use(name) as experiment, experiment.refit(**dict(body)) as successor:
             return as_json(successor.status(), 201)
 

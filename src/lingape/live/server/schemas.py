@@ -148,6 +148,7 @@ DESCRIPTIONS = {  # where Python has more ways to say it than JSON
     "noise": "What rewards are like: a number R for R-sub-Gaussian noise (its standard deviation "
     'if it is Gaussian), [low, high] for a range, "binary" for 0 and 1, or "normal" for Gaussian '
     "noise of unknown scale. Rewards outside of a range are refused.",
+    "refit.noise": "As for a problem; as before unless given. It has to allow all rewards so far.",
     "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
     "deadline.",
 }
@@ -165,7 +166,8 @@ def body_model(call: Callable[..., Any], **settings: Any) -> type[BaseModel]:
             default = DEFAULTS.get(name, ... if missing else parameter.default)
             default = DEFAULTS.get(whole, default)
             kind = PARAMETERS.get(whole) or PARAMETERS.get(name) or get_type_hints(call)[name]
-            content[name] = (Annotated[kind, Field(description=said.get(name))], default)
+            described = DESCRIPTIONS.get(whole, said.get(name))
+            content[name] = (Annotated[kind, Field(description=described)], default)
     config: Any = {"extra": "forbid", "strict": True, "allow_inf_nan": False} | settings
     title = f"{call.__name__.title()}Body"
     return create_model(title, __config__=config, __doc__=purpose_of(call), **content)
