@@ -67,8 +67,8 @@ def test_p_values_of_being_best(url):
     with Experiment.open(url, "ads", create=problem) as experiment:
         some = False
         while not (status := experiment.status()).settled:
-            (ticket,) = experiment.ask()
-            experiment.tell(ticket, float(ARMS[ticket.arm] @ THETA + 0.3 * rng.normal()))
+            for ticket in experiment.ask(4):
+                experiment.tell(ticket, float(ARMS[ticket.arm] @ THETA + 0.3 * rng.normal()))
             assert status.certificate.p_values is not None
             found = {one.arm: one.p_value for one in status.standings}
             assert tuple(found[arm] for arm in range(6)) == status.certificate.p_values
