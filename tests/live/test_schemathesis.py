@@ -27,7 +27,7 @@ def test_generated_requests(url, tmp_path, there):
             [
                 *command,
                 "--seed=1",
-                "--max-examples=20",
+                "--max-examples=12",
                 "--request-timeout=120",
                 "--exclude-path-regex=stream$",  # which does not end
                 "--checks=all",
