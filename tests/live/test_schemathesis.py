@@ -42,7 +42,9 @@ def test_generated_requests(url, tmp_path, there):
             text=True,
             timeout=600,
         )
-        assert found.returncode == 0, found.stdout[:3000] + found.stdout[-3000:] + found.stderr[-2000:]
+        assert found.returncode == 0, (
+            found.stdout[:3000] + found.stdout[-3000:] + found.stderr[-2000:]
+        )
         with urlopen(f"{server.url}/openapi.json") as document:
             paths = json.load(document)["paths"]
         tested = sum(len(verbs) for path, verbs in paths.items() if not path.endswith("stream"))
