@@ -19,6 +19,7 @@ from ..factors import Level, plain_level
 from ..noise import NoiseLike
 from ..problem import Problem
 from ..values import Values
+from . import losses
 from .crew import Workplace
 from .events import (
     Added,
@@ -437,7 +438,8 @@ class Experiment(SharedLog, Workplace):
         """
         now = rounded_time(self._clock())
         with self.current() as replay:
-            state, doubts = copy(replay), ticket_doubts(replay, now)
+            state = copy(replay)
+            doubts = ticket_doubts(replay, losses.voided(replay), losses.overdue(replay, now))
         problem = remodelled(
             state.problem,
             interactions=interactions,

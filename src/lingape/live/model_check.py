@@ -121,15 +121,16 @@ def check(replay: Replay, now: float) -> ModelCheck:
     voided, overdue = losses.voided(replay), losses.overdue(replay, now)
     return replace(
         found,
-        warnings=(*found.warnings, *ticket_doubts(replay, now)),
+        warnings=(*found.warnings, *ticket_doubts(replay, voided, overdue)),
         voided_p=None if voided is None else voided.p,
         overdue_p=None if overdue is None else overdue.p,
     )
 
 
-def ticket_doubts(replay: Replay, now: float) -> list[str]:
+def ticket_doubts(
+    replay: Replay, voided: losses.Loss | None, overdue: losses.Loss | None
+) -> list[str]:
     """Return what tickets say against the assumptions, here and where rewards came from."""
-    voided, overdue = losses.voided(replay), losses.overdue(replay, now)
     doubts = []
     if (carried := replay.carried) is not None:
         before = printable(carried.experiment)
