@@ -430,8 +430,8 @@ class Replay:
         carried = self.carried
         if carried is not None:
             remarks.append(
-                f"Rewards were taken over from {carried.experiment}. That its own settings may "
-                "have been chosen by what these showed is not part of the error rate."
+                f"Rewards were taken over from {carried.experiment}. If settings were chosen by "
+                "what these show, that choice is not part of the error rate."
             )
         if carried is not None and carried.changes:
             assumptions.append(CHANGING)
