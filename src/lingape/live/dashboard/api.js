@@ -1,4 +1,4 @@
-// Talking to the server: JSON, and the stream of changes. Nothing here writes.
+// Talking to the server: JSON, and the stream of changes.
 
 const TOKEN = "lingape token";
 // A stream is dead after so many ms without a heartbeat; they come every 15 s.
@@ -21,12 +21,17 @@ export function hasToken() {
   return sessionStorage.getItem(TOKEN) !== null;
 }
 
-async function request(path, { signal, accept = "application/json" } = {}) {
+async function request(path, { signal, accept = "application/json", body } = {}) {
   const headers = { Accept: accept };
   const token = sessionStorage.getItem(TOKEN);
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   // Relative, so that the page also works behind a proxy that serves it under a prefix.
-  const response = await fetch(`api/${path}`, { headers, signal, cache: "no-store" });
+  const how = { headers, signal, cache: "no-store" };
+  if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    Object.assign(how, { method: "POST", body: JSON.stringify(body) });
+  }
+  const response = await fetch(`api/${path}`, how);
   if (response.ok) return response;
   let sentence = `The server answered ${response.status}.`;
   try {
@@ -41,6 +46,11 @@ async function request(path, { signal, accept = "application/json" } = {}) {
 /** Return the JSON at a path below api/. */
 export async function get(path, signal) {
   return (await request(path, { signal })).json();
+}
+
+/** Record something; the token has to permit it. */
+export async function post(path, body) {
+  return (await request(path, { body })).json();
 }
 
 /** Return the bytes at a path below api/, to be saved. */

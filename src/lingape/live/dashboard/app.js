@@ -16,10 +16,16 @@ const STATES = {
 };
 let leave = new AbortController(); // aborted when another page is shown
 
+let lost = null; // since when
+
+/** Say whether the server is there: in the bar that stays on top, wherever one has scrolled. */
 function connection(state) {
   const pill = document.querySelector("#connection");
+  if (state === "lost") lost ??= new Date();
+  else if (state !== "connecting") lost = null;
   pill.dataset.state = state;
-  say(pill, STATES[state]);
+  document.body.dataset.connection = state;
+  say(pill, STATES[state] + (lost === null ? "" : `. What you see is of ${lost.toLocaleTimeString("en-GB")}`));
 }
 
 function announce(sentence) {
@@ -29,6 +35,11 @@ function announce(sentence) {
 function show(title, ...nodes) {
   document.title = title === null ? "lingape" : `${title} · lingape`;
   main.replaceChildren(...nodes);
+}
+
+/** Put the open tab into the address, so that it can be passed around. */
+function remember(name, tab) {
+  history.replaceState(null, "", `#/${encodeURIComponent(name)}/${tab}`);
 }
 
 /** Ask for a token, after the server refused. */
@@ -91,7 +102,7 @@ function showTrouble(trouble) {
 }
 
 /**
- * Show the page that the address names: #/ is the list, #/NAME an experiment.
+ * Show the page that the address names: #/ is the list, #/NAME/TAB an experiment.
  *
  * quietly: without a word about it, as it is tried again and again.
  */
@@ -100,17 +111,18 @@ async function route({ quietly = false } = {}) {
   leave = new AbortController();
   const { signal } = leave;
   let name = "";
+  let tab = "";
   try {
-    name = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+    [name, tab = ""] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   } catch {
     location.hash = "#/"; // not an address that this page made
     return;
   }
   if (!quietly) connection("connecting");
   announce("");
-  const page = { signal, show, connection, announce, get: (path) => get(path, signal) };
+  const page = { signal, show, connection, announce, remember, get: (path) => get(path, signal) };
   try {
-    await (name === "" ? showList(page) : showExperiment(page, name));
+    await (name === "" ? showList(page) : showExperiment(page, name, tab));
   } catch (trouble) {
     if (signal.aborted) return;
     if (trouble instanceof Refused && [401, 403].includes(trouble.status)) showDoor(trouble);

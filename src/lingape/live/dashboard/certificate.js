@@ -1,8 +1,8 @@
 // The certificate: what is proven, what that rests on, and the files to keep.
 
 import { at, download } from "./api.js";
-import { confidence, el, number, say } from "./dom.js";
-import { section } from "./panels.js";
+import { button, confidence, el, number, save } from "./dom.js";
+import { term } from "./terms.js";
 
 function promise({ epsilon, noun }) {
   return epsilon > 0
@@ -10,64 +10,65 @@ function promise({ epsilon, noun }) {
     : `no ${noun} is better than the one it names`;
 }
 
-/** What is proven and what that rests on. */
-export function certificatePart(name) {
-  const body = el("div", {});
-  const node = section("certificate", "Certificate", body);
-  const title = node.querySelector("h2");
+/** What is proven, word for word. */
+export function certificatePart(name, { files }) {
+  const node = el("div", {});
   let before = null;
   return {
+    id: "certificate",
+    title: "Certificate",
     node,
-    update({ certificate, settled, check }) {
-      const good = certificate.settled && certificate.proven;
-      node.classList.toggle("good", settled && good && !check.warnings.length);
-      node.classList.toggle("bad", !certificate.proven || (settled && !good));
+    async update({ certificate, settled, pulls, settled_pulls }) {
       const claim = settled || !certificate.proven
         ? certificate.statement.split("\n")[0]
-        : `Once settled, it will say: ${promise(certificate)}, with probability at least ` +
-          `${confidence(certificate.delta)}.`;
-      const said = [claim, ...certificate.remarks].join("\n");
+        : `There is no certificate yet. Once settled, it will say: ${promise(certificate)}, with ` +
+          `probability at least ${confidence(certificate.delta)}.`;
+      const later = settled && settled_pulls !== null && pulls > settled_pulls
+        ? `It was settled at reward ${settled_pulls}; the ${pulls - settled_pulls} that came later are not part of it.`
+        : null;
+      const said = [claim, later, settled, ...certificate.remarks].join("\n");
       if (said === before) return; // so that buttons keep the focus
       before = said;
-      say(title, settled ? "Certificate" : "No certificate yet");
-      body.replaceChildren(
+      const verifying = `lingape live verify ${name}.jsonl`;
+      node.replaceChildren(
         el("p", { class: "claim" }, claim),
+        ...(later === null ? [] : [el("p", {}, later)]),
         ...certificate.remarks.map((text) => el("p", {}, text)),
         el("p", {}, "Provided that:"),
-        el("ul", {}, ...certificate.assumptions.map((text) => el("li", {}, text))),
+        el("ul", { class: "assumptions" }, certificate.assumptions.map((text) => el("li", {}, text))),
+        el("p", {}, `By the bound ${certificate.bound}.`),
         el(
           "p",
-          { class: "note" },
-          `By the bound ${certificate.bound}.`,
-          settled ? ` Log up to event ${certificate.event}, SHA-256 ` : null,
-          settled ? el("code", { class: "digest" }, certificate.digest) : null,
-          settled ? ". Keep it: a log that is rewritten has another." : null,
+          {},
+          "Log up to event ", String(certificate.event), ", ", term("hash", "SHA-256"), " ",
+          el("code", { class: "digest" }, certificate.digest), ".",
         ),
-        el(
-          "p",
-          { class: "buttons" },
-          saver("Save the certificate", at(name, "/certificate"), `${name}-certificate.json`),
-          saver("Save the log", at(name, "/export"), `${name}.jsonl`),
-        ),
+        el("p", {}, "To check that it follows from the log, save the log and run:"),
+        el("pre", { tabindex: 0 }, el("code", {}, verifying)),
+        files
+          ? el(
+              "p",
+              { class: "buttons" },
+              saver("Save the certificate", at(name, "/certificate"), `${name}-certificate.json`),
+              saver("Save the log", at(name, "/export"), `${name}.jsonl`),
+            )
+          : el("p", {}, `lingape live export URL ${name} ${name}.jsonl saves the log.`),
       );
     },
   };
 }
 
 /** Return a button that saves a file. A link could not send the token. */
-function saver(label, path, file) {
-  const button = el("button", { type: "button" }, label);
-  button.addEventListener("click", async () => {
-    button.disabled = true;
+export function saver(label, path, file) {
+  const node = button(label, async () => {
+    node.disabled = true;
     try {
-      const link = el("a", { href: URL.createObjectURL(await download(path)), download: file });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-      button.textContent = label;
+      save(await download(path), file);
+      node.textContent = label;
     } catch (trouble) {
-      button.textContent = `${label} (failed: ${trouble.message})`;
+      node.textContent = `${label} (failed: ${trouble.message})`;
     }
-    button.disabled = false;
+    node.disabled = false;
   });
-  return button;
+  return node;
 }

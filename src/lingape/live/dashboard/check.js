@@ -1,10 +1,12 @@
 // The model check: do rewards look as the certificate assumes?
 
-import { fitPicture, fitScale, tableAxis } from "./charts.js";
-import { count, el, number, say, shortened } from "./dom.js";
-import { cell, columns, section } from "./panels.js";
+import { chart } from "./chart.js";
+import { el, many, number, shortened } from "./dom.js";
+import { glossary } from "./terms.js";
+import { dot, line, pointer, text, tip } from "./vendor/plot.js";
 
-const SHOWN = 8; // arms in the table
+const FAR = 4; // standard deviations: rare by chance
+const LABELS = 5; // arms that are named in the chart
 const CALM = "This does not prove them: data can only contradict assumptions.";
 const RARE = 1e-3; // for tickets, see losses.py
 const ADVICE = "Do not rely on the certificate before this is explained.";
@@ -54,54 +56,36 @@ function findings(check) {
   return Object.entries(rows).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]);
 }
 
-function row(fit, scale) {
-  return el(
-    "tr",
-    { role: "row" },
-    el("th", { scope: "row", role: "rowheader" }, shortened(fit.name)),
-    cell("numbers pulled", count(fit.pulls)),
-    cell("numbers average", number(fit.average)),
-    cell("numbers fitted", number(fit.fitted)),
-    cell("numbers off", `${fit.z > 0 ? "+" : ""}${fit.z.toFixed(1).replace("-", "−")}`),
-    cell("picture", fitPicture(fit, scale)),
-  );
-}
-
 /** Whether rewards look as supposed, and how far off each arm is. */
-export function checkPart() {
+export function checkPart(name) {
   const verdict = el("div", {});
   const list = el("dl", { class: "findings" });
-  const body = el("tbody", { role: "rowgroup" });
-  const head = columns("Arm", "Pulls", "Average", "Fitted", "Off by", "Picture");
-  const axis = head.querySelector("th:last-child");
-  axis.classList.add("picture");
-  const table = el(
-    "table",
-    { class: "fits", role: "table" },
-    el(
-      "caption",
-      {},
-      "Average reward and what the linear model says, worst fit first. Off by: the difference in " +
-        "standard deviations; beyond 4 is rare by chance.",
-    ),
-    head,
-    body,
-  );
-  const note = el("p", { class: "note" });
-  const node = section("check", "Model check", verdict, list, table, note);
+  const picture = chart({
+    title: "Observed against fitted",
+    file: () => `${name}-check`,
+    columns: {
+      Arm: (fit) => fit.name,
+      Pulls: (fit) => fit.pulls,
+      Average: (fit) => fit.average,
+      Fitted: (fit) => fit.fitted,
+      "Off by": (fit) => fit.z,
+    },
+    draw: drawFits,
+  });
   let before = null;
   return {
-    node,
-    update({ check, pulls }) {
+    id: "check",
+    title: "Model check",
+    node: el("div", {}, verdict, list, picture.node, el("details", {}, el("summary", {}, "What these words mean"), glossary("fitted", "off by"))),
+    async update({ check, pulls }) {
       const doubtful = check.warnings.length > 0;
-      node.classList.toggle("bad", doubtful);
       const now = JSON.stringify([check.warnings, check.statement, pulls > 0]);
       if (now !== before) {
         before = now; // so that selections rest
         verdict.replaceChildren(
           ...(doubtful
             ? [
-                el("ul", { class: "warnings" }, ...check.warnings.map((one) => el("li", {}, one))),
+                el("ul", { class: "warnings" }, check.warnings.map((one) => el("li", {}, one))),
                 el("h3", {}, "What to do"),
                 el("p", { class: "advice" }, advice(check)),
               ]
@@ -110,17 +94,47 @@ export function checkPart() {
       }
       list.hidden = pulls === 0 && !doubtful;
       list.replaceChildren(...findings(check));
-      table.hidden = check.linear_p === null;
-      if (table.hidden) {
-        say(note, "");
-        return;
-      }
-      const shown = check.arms.slice(0, SHOWN);
-      const scale = fitScale(shown);
-      axis.replaceChildren(el("span", { class: "hidden" }, "Picture"), tableAxis(scale));
-      body.replaceChildren(...shown.map((fit) => row(fit, scale)));
-      const rest = check.arms.length - shown.length;
-      say(note, rest > 0 ? "Arms that fit better are not shown." : "");
+      const far = check.arms.filter((fit) => Math.abs(fit.z) > FAR).length;
+      picture.update(
+        check.linear_p === null ? [] : check.arms,
+        check.linear_p === null
+          ? "Nothing to draw: with no more arms pulled than features, any averages fit."
+          : `Each dot is an arm: what it paid on average against what the model says. On the line, both agree. ` +
+            `${far ? `${many(far, "arm")} ${far === 1 ? "is" : "are"}` : "No arm is"} off by more than noise explains.`,
+      );
     },
+  };
+}
+
+function drawFits(fits, { narrow }) {
+  const ends = fits.flatMap((fit) => [fit.average, fit.fitted]);
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const worst = fits.slice(0, LABELS).filter((fit) => Math.abs(fit.z) > FAR);
+  return {
+    height: narrow ? 300 : 380,
+    marginLeft: 56,
+    marginRight: 24,
+    marginBottom: 44,
+    x: { label: "fitted", labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: narrow ? 4 : 7 },
+    y: { label: "average reward", labelArrow: "none", grid: true, nice: true, ticks: 6 },
+    marks: [
+      line([[low, low], [high, high]], { stroke: "var(--soft)", strokeDasharray: "5 4" }),
+      dot(fits, {
+        x: "fitted",
+        y: "average",
+        r: (fit) => Math.min(9, 3 + Math.log10(fit.pulls)),
+        fill: (fit) => (Math.abs(fit.z) > FAR ? "var(--bad-line)" : "var(--accent)"),
+        fillOpacity: 0.75,
+        stroke: "var(--panel)",
+      }),
+      text(worst, { x: "fitted", y: "average", text: (fit) => shortened(fit.name, 30), dy: -12, fill: "var(--bad)" }),
+      tip(fits, pointer({
+        x: "fitted",
+        y: "average",
+        title: (fit) =>
+          `${shortened(fit.name, 60)}\naverage ${number(fit.average)} of ${many(fit.pulls, "pull")}, fitted ${number(fit.fitted)}\noff by ${number(fit.z)}`,
+      })),
+    ],
+    r: { type: "identity" },
   };
 }

@@ -1,13 +1,13 @@
-// The event log, newest first: the latest 100, and older ones on request.
+// The event log, newest first, a page at a time.
 
-import { at } from "./api.js";
-import { armName, el, many, number, say, shortened } from "./dom.js";
-import { columns } from "./panels.js";
+import { armName, button, count, el, many, number, say, shortened } from "./dom.js";
+import { table } from "./table.js";
 
-const PAGE = 100;
+const PAGE = 25;
 
 // How fields are shown in the words of events; others are shown as they are.
 const FIELDS = {
+  archived: (archived) => (archived ? "Taken off the list" : "Put back on the list"),
   arm: (arm, name) => name(arm),
   arms: (arms) => `${many(arms.length, "arm")} ${arms.length === 1 ? "was" : "were"}`,
   certificate: (certificate) => String(certificate.statement ?? "Settled.").split("\n")[0],
@@ -28,21 +28,18 @@ function said(event, words, name) {
   );
 }
 
-function row(event, words, name) {
+function line(event, words, name) {
   const time = new Date(event.time);
+  const cell = (label, content, kind = null) => el("td", { role: "cell", "data-label": label, class: kind }, content);
   return el(
     "tr",
     { role: "row" },
-    el("td", { role: "cell", class: "numbers" }, String(event.seq)),
-    el(
-      "td",
-      { role: "cell", class: "time" },
-      Number.isNaN(time.getTime())
-        ? String(event.time)
-        : el("time", { datetime: event.time, title: time.toLocaleString() }, shown(time)),
-    ),
-    el("td", { role: "cell" }, el("span", { class: `tag ${event.event}` }, event.event)),
-    el("td", { role: "cell", class: "words" }, said(event, words, name)),
+    cell("Event", String(event.seq), "numbers"),
+    cell("Time", Number.isNaN(time.getTime())
+      ? String(event.time)
+      : el("time", { datetime: event.time, title: time.toLocaleString() }, shown(time)), "time"),
+    cell("Kind", el("span", { class: `tag ${event.event}` }, event.event)),
+    cell("What", said(event, words, name), "words"),
   );
 }
 
@@ -53,79 +50,43 @@ function shown(time) {
   return `${time.toLocaleDateString("en-CA")} ${hour}`;
 }
 
-export function showLog(page, name) {
-  const body = el("tbody", { role: "rowgroup" });
-  const older = el("button", { type: "button" }, "Load older");
-  const note = el("p", { class: "note", role: "status" });
-  const heading = el("h2", { id: "log-title", tabindex: "-1" }, "Log");
-  const node = el(
-    "section",
-    { class: "panel", id: "log", "aria-labelledby": "log-title" },
-    heading,
-    el(
-      "table",
-      { class: "log", role: "table" },
-      el("caption", {}, "What happened, newest first"),
-      columns("Event", "Time", "Kind", "What"),
-      body,
-    ),
-    el("p", { class: "buttons" }, older),
-    note,
-  );
-  let first = 0; // numbers of the oldest and newest event shown
-  let last = 0;
-  let more = false; // older events were asked for: keep them
-  let known = null;
-  const called = (arm) => shortened(armName(known, arm), 60);
-
-  const refill = () => {
-    older.hidden = first <= 1;
-  };
-
-  older.addEventListener("click", async () => {
-    older.disabled = true;
-    more = true;
-    const after = Math.max(0, first - 1 - PAGE);
+/** What happened, newest first. */
+export function logPart(source) {
+  const { node: shownTable, body } = table("What happened, newest first", ["Event", "Time", "Kind", "What"], { name: "log", hidden: true });
+  const place = el("span", { role: "status" });
+  const newer = button("Newer", () => turn(PAGE));
+  const older = button("Older", () => turn(-PAGE));
+  let status = null;
+  let top = null; // the newest event shown; null to follow the log
+  let drawn = "";
+  const called = (arm) => shortened(armName(status, arm), 60);
+  const turn = async (by) => {
+    const next = Math.max(Math.min(PAGE, status.event), (top ?? status.event) + by);
+    top = next >= status.event ? null : next;
     try {
-      const limit = first - 1 - after;
-      const { events, words } = await page.get(at(name, `/events?after=${after}&limit=${limit}`));
-      // Only those that join on: the log may have moved on meanwhile.
-      const fitting = events.filter((event) => event.seq < first).reverse();
-      body.append(...fitting.map((event) => row(event, words, called)));
-      first = after + 1;
-      say(note, `Events from ${first} on are shown.`);
+      await load();
     } catch (trouble) {
-      say(note, `Older events could not be loaded: ${trouble.message}`);
+      say(place, `These events could not be loaded: ${trouble.message}`);
     }
-    older.disabled = false;
-    refill();
-    (older.hidden ? heading : older).focus();
-  });
-
+  };
+  const load = async () => {
+    const last = top ?? status.event;
+    const after = Math.max(0, last - PAGE);
+    if (drawn === `${after} ${last}`) return;
+    const { events, words } = await source("/events", `?after=${after}&limit=${last - after}`);
+    body.replaceChildren(...events.reverse().map((event) => line(event, words, called)));
+    drawn = `${after} ${last}`;
+    say(place, `${count(after + 1)} to ${count(last)} of ${count(status.event)}`);
+    newer.disabled = top === null;
+    older.disabled = after === 0;
+  };
   return {
-    node,
-    async update(status) {
-      known = status;
-      const after = Math.max(last, status.event - PAGE);
-      if (status.event > last) {
-        const { events, words } = await page.get(at(name, `/events?after=${after}&limit=${PAGE}`));
-        if (after > last) {
-          body.replaceChildren(); // too much happened at once: begin again with the newest
-          first = after + 1;
-          more = false;
-        }
-        if (first === 0) first = 1;
-        for (const event of events) {
-          if (event.seq <= last) continue;
-          body.prepend(row(event, words, called));
-          last = event.seq;
-        }
-      }
-      while (!more && body.childElementCount > PAGE) {
-        body.lastElementChild.remove();
-        first += 1;
-      }
-      refill();
+    id: "log",
+    title: "Log",
+    node: el("div", {}, shownTable, el("p", { class: "buttons" }, newer, place, older)),
+    async update(now) {
+      status = now;
+      await load();
     },
   };
 }

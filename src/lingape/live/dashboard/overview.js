@@ -1,0 +1,109 @@
+// The top of an experiment: the question, the verdict in plain words, and what it rests on.
+
+import { button, confidence, count, el, many, moment, number, progressBar, stateOf, timeLeft } from "./dom.js";
+import { term } from "./terms.js";
+
+/** Return the numbers that matter, each with its word. */
+function facts(status) {
+  const settledAt = status.settled && status.settled_pulls !== null && status.settled_pulls !== status.pulls
+    ? ` (settled at ${count(status.settled_pulls)})`
+    : "";
+  return [
+    ["reward", "rewards", `${count(status.pulls)}${settledAt}`],
+    [null, "today", count(status.today)],
+    ["waiting", "waiting", count(status.pending)],
+    ["overdue", "overdue", count(status.overdue)],
+    ["voided", "voided", count(status.voided)],
+    ["arm", "arms", `${count(status.arms)}${status.retired ? ` (${count(status.retired)} retired)` : ""}`],
+    ["confidence", "confidence", confidence(status.delta)],
+    ["accuracy", "accuracy", status.epsilon > 0 ? `within ${number(status.epsilon)}` : "exact"],
+    ...(status.corrections ? [[null, "corrections", count(status.corrections)]] : []),
+  ];
+}
+
+/** What is asked, what the answer is, and what it rests on. */
+export function overview(name, open) {
+  const title = el("h1", {});
+  const about = el("p", { class: "note about" });
+  const notes = el("p", { class: "notes" });
+  const tag = el("span", { class: "tag" });
+  const verdict = el("p", { class: "verdict" });
+  const more = el("p", { class: "verdict-more" });
+  const remarks = el("ul", { class: "remarks" });
+  const bar = el("p", { class: "far" });
+  const exact = button("Exact certificate", () => open("certificate"), { class: "small" });
+  const panel = el(
+    "section",
+    { class: "panel answer", id: "verdict", "aria-label": "Verdict" },
+    el("p", {}, tag),
+    verdict,
+    more,
+    bar,
+    remarks,
+    el("p", { class: "buttons" }, exact),
+  );
+  const list = el("dl", { class: "facts" });
+  const checked = el("div", {});
+  const assumed = el("ul", { class: "assumptions" });
+  const rests = el(
+    "section",
+    { class: "panel", id: "rests", "aria-labelledby": "rests-title" },
+    el("h2", { id: "rests-title" }, "What it rests on"),
+    list,
+    checked,
+    el("details", {}, el("summary", {}, "What is assumed"), assumed),
+  );
+  let before = {};
+  /** Draw a part only if it changed, so that focus, selections and open explanations rest. */
+  const once = (key, data, draw) => {
+    const now = JSON.stringify(data);
+    if (before[key] !== now) draw();
+    before[key] = now;
+  };
+  return {
+    nodes: [title, about, notes, panel, rests],
+    update(status) {
+      title.textContent = status.question ?? name;
+      const owner = status.owner === null ? "" : ` · ${status.owner}`;
+      const named = status.question === null ? "" : `${name} · `;
+      about.textContent = `${named}since ${moment(status.began)}${owner}${status.archived ? " · archived" : ""}`;
+      notes.textContent = status.notes ?? "";
+      notes.hidden = status.notes === null;
+      const [word, kind] = stateOf(status);
+      tag.className = `tag ${kind}`;
+      tag.textContent = word;
+      panel.classList.toggle("good", kind === "good" && status.certificate.settled && status.certificate.proven);
+      panel.classList.toggle("bad", kind === "bad" || (status.settled && !(status.certificate.settled && status.certificate.proven)));
+      const [first = "", ...rest] = status.verdict;
+      verdict.textContent = first;
+      more.textContent = rest.join(" ");
+      once("remarks", status.remarks, () => remarks.replaceChildren(...status.remarks.map((one) => el("li", {}, one))));
+      once("bar", [status.share_done, status.remaining, status.settled, status.ruled_out], () =>
+        bar.replaceChildren(
+          ...(status.settled ? [] : [...term("how far", "How far"), " ", progressBar(status), ` · still to go: ${timeLeft(status)}`]),
+        ));
+      bar.hidden = status.settled;
+      once("facts", facts(status), () =>
+        list.replaceChildren(
+          ...facts(status).map(([key, label, value]) =>
+            el("div", {}, el("dt", {}, key === null ? label : term(key, label)), el("dd", {}, value))),
+        ));
+      const { check, certificate } = status;
+      once("checked", [check.warnings, check.statement], () => {
+        const link = button("Model check", () => open("check"), { class: "small" });
+        checked.replaceChildren(
+          ...(check.warnings.length
+            ? [
+                el("ul", { class: "warnings" }, check.warnings.map((one) => el("li", {}, one))),
+                el("p", { class: "buttons" }, link),
+              ]
+            : [el("p", {}, `${check.statement} `, link)]),
+        );
+      });
+      rests.classList.toggle("bad", check.warnings.length > 0);
+      once("assumed", certificate.assumptions, () =>
+        assumed.replaceChildren(...certificate.assumptions.map((text) => el("li", {}, text))));
+    },
+    sentence: (status) => `${many(status.pulls, "reward")}. ${status.verdict.join(" ")}`,
+  };
+}
