@@ -2,6 +2,7 @@
 
 import { chart } from "./chart.js";
 import { ago, count, el, many, moment, shortened } from "./dom.js";
+import { labels, roomFor } from "./intervals.js";
 import { row, table } from "./table.js";
 import { glossary, term } from "./terms.js";
 import { barX, pointerX, pointerY, rectY, stackX, stackY, text, tip } from "./vendor/plot.js";
@@ -32,29 +33,39 @@ const when = (at, unit) =>
     ? { weekday: "short", day: "numeric", month: "short", year: "numeric" }
     : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
+/** Return which colour stands for what, in a line above the picture. */
+function legend(parts) {
+  const marks = Object.entries(parts).map(([part, tone], i, all) => ({
+    part,
+    tone: `var(--${tone})`,
+    dx: all.slice(0, i).reduce((sum, [before]) => sum + 8 * before.length + 28, 0),
+  }));
+  const placed = (dx) => ({ frameAnchor: "top-left", textAnchor: "start", dx, dy: -20 });
+  return marks.map((mark) => [
+    text([mark], { text: () => "■", fill: "tone", ...placed(mark.dx) }),
+    text([mark], { text: "part", fill: "var(--soft)", ...placed(mark.dx + 14) }),
+  ]);
+}
+
 /** Return bars that consist of parts, one below the other. */
 function bars(items, parts, { width, narrow, axis }) {
   const rows = items.map((item, i) => ({ ...item, key: String(i) }));
   const pieces = rows.flatMap((item) =>
     Object.entries(parts).map(([part, tone]) => ({ key: item.key, part, value: item[part], tone: `var(--${tone})` })),
   );
-  const room = narrow ? 8 : Math.min(Math.round(0.38 * width), 300);
   const told = (item) => Object.keys(parts).filter((part) => item[part] > 0 || part === Object.keys(parts)[0]).map((part) => `${part}: ${count(item[part])}`);
   return {
-    height: (narrow ? 42 : 24) * rows.length + 56,
-    marginLeft: room,
+    height: (narrow ? 42 : 24) * rows.length + 74,
+    marginLeft: roomFor({ width, narrow }),
     marginRight: 16,
-    marginTop: 8,
+    marginTop: 26,
     marginBottom: 44,
     x: { label: axis, labelAnchor: "center", labelArrow: "none", grid: true, ticks: narrow ? 4 : 7, tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
     y: { axis: null, domain: rows.map(({ key }) => key), padding: 0.25 },
     marks: [
       barX(pieces, stackX({ y: "key", x: "value", fill: "tone", order: Object.values(parts).map((tone) => `var(--${tone})`), insetTop: narrow ? 22 : 0 })),
-      text(rows, {
-        y: "key", text: (item) => shortened(item.label, 120), frameAnchor: "left", textAnchor: "start",
-        dx: narrow ? 0 : -room, dy: narrow ? -9 : 0, lineWidth: (narrow ? width - 24 : room - 12) / 12,
-        textOverflow: "ellipsis", fill: "var(--text)",
-      }),
+      labels(rows, { width, narrow }),
+      Object.keys(parts).length > 1 ? legend(parts) : null,
       tip(rows, pointerY({ y: "key", x: (item) => Object.keys(parts).reduce((sum, part) => sum + item[part], 0), title: (item) => [shortened(item.label, 60), ...told(item)].join("\n") })),
     ],
   };
@@ -78,12 +89,14 @@ export function activityPart(source, name) {
         { ...bin, part: 1, value: bin.voided, tone: "var(--bad-line)" },
       ]);
       return {
-        height: 220,
+        height: 240,
         marginLeft: 50,
+        marginTop: 34,
         marginBottom: 40,
-        x: { type: "time", label: null, ticks: narrow ? 4 : 8 },
-        y: { label: `pulls in each ${unit}`, labelArrow: "none", grid: true, ticks: 4, tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
+        x: { type: "time", label: null, ticks: unit === "day" && bins.length <= 10 && !narrow ? "day" : narrow ? 4 : 8 },
+        y: { label: null, grid: true, ticks: 4, tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
         marks: [
+          legend({ [`rewards in each ${unit}`]: "accent", voided: "bad-line" }),
           rectY(pieces, stackY({ x1: "at", x2: end, y: "value", fill: "tone", order: "part", insetLeft: 0.5, insetRight: 0.5 })),
           tip(bins, pointerX({
             x: (bin) => new Date((bin.at.getTime() + end(bin).getTime()) / 2),

@@ -4,7 +4,7 @@ import { chart } from "./chart.js";
 import {
   button, choice, confidence, count, el, interval, many, number, say, shortened,
 } from "./dom.js";
-import { intervals } from "./intervals.js";
+import { intervals, labels, roomFor } from "./intervals.js";
 import { named, row, table } from "./table.js";
 import { glossary, term } from "./terms.js";
 import { barX, pointerY, ruleX, text, tip } from "./vendor/plot.js";
@@ -167,11 +167,10 @@ function drawEvidence(arms, { width, narrow, context: status }) {
     tone: `var(--${tone(arm, status)})`,
     p: evidence(arm, status),
   }));
-  const room = narrow ? 8 : Math.min(Math.round(0.38 * width), 300);
   const goal = 1 / status.delta;
   return {
     height: (narrow ? 42 : 24) * rows.length + 60,
-    marginLeft: room,
+    marginLeft: roomFor({ width, narrow }),
     marginRight: 16,
     marginTop: 20,
     marginBottom: 44,
@@ -187,11 +186,7 @@ function drawEvidence(arms, { width, narrow, context: status }) {
       barX(rows, { y: "key", x1: 1, x2: "value", fill: "tone", insetTop: narrow ? 22 : 0 }),
       ruleX([goal], { stroke: "var(--goal)", strokeDasharray: "5 4" }),
       text([goal], { x: (d) => d, text: () => "ruled out from here", frameAnchor: "top", dy: -10, fill: "var(--goal)" }),
-      text(rows, {
-        y: "key", text: (row) => shortened(row.label, 120), frameAnchor: "left", textAnchor: "start",
-        dx: narrow ? 0 : -room, dy: narrow ? -9 : 0, lineWidth: (narrow ? width - 24 : room - 12) / 12,
-        textOverflow: "ellipsis", fill: "var(--text)",
-      }),
+      labels(rows, { width, narrow }),
       tip(rows, pointerY({ y: "key", x: "value", title: (row) => `${shortened(row.label, 60)}\np-value of being best: ${row.p}` })),
     ],
   };
@@ -268,7 +263,11 @@ function allArms(source) {
           ["Arm", named(arm, status)],
           ["Pulls", count(arm.pulls), "numbers"],
           ["Average", interval(arm.value, arm.value_low, arm.value_high), "numbers"],
-          ["Against the control", interval(arm.lift, arm.lift_low, arm.lift_high), "numbers controlled"],
+          [
+            "Against the control",
+            arm.arm === status.control ? "–" : interval(arm.lift, arm.lift_low, arm.lift_high),
+            "numbers controlled",
+          ],
           ["Verdict", verdict(arm, status), "words controlled"],
           ["p-value of being best", evidence(arm, status), "numbers raced"],
           ["Voided", count(arm.voided), "numbers"],
@@ -288,7 +287,7 @@ function allArms(source) {
       say(summary, `All ${many(now.arms, "arm")}`);
       if (!decided) {
         decided = true;
-        node.open = now.arms <= PAGE;
+        node.open = now.arms <= (node.clientWidth < 520 ? 5 : PAGE); // on a phone it is long
       }
       await load();
     },

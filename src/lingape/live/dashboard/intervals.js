@@ -3,6 +3,27 @@
 import { ends, number, shortened } from "./dom.js";
 import { dot, pointerY, ruleX, ruleY, text, tickX, tip } from "./vendor/plot.js";
 
+/** Return how much room names have to the left of a picture; on a phone they are above. */
+export const roomFor = ({ width, narrow }) => (narrow ? 8 : Math.min(Math.round(0.38 * width), 300));
+
+/** Return the names of rows, {key, label}. */
+export function labels(rows, { width, narrow }) {
+  const room = roomFor({ width, narrow });
+  return text(rows, {
+    y: "key",
+    text: (row) => shortened(row.label, 120),
+    frameAnchor: "left",
+    textAnchor: "start",
+    dx: narrow ? 0 : -room,
+    dy: narrow ? -9 : 0,
+    lineWidth: (narrow ? width - 24 : room - 12) / 12,
+    textOverflow: "ellipsis",
+    fill: "var(--text)",
+    stroke: "var(--panel)",
+    strokeWidth: 4,
+  });
+}
+
 /**
  * Return Plot's options for a picture of intervals.
  *
@@ -13,7 +34,7 @@ import { dot, pointerY, ruleX, ruleY, text, tickX, tip } from "./vendor/plot.js"
 export function intervals(rows, { width, narrow, axis, zero = false, goal = null }) {
   const keyed = rows.map((row, i) => ({ ...row, key: String(i), tone: `var(--${row.tone})` }));
   const known = keyed.filter(({ low, high }) => low !== null && high !== null);
-  const room = narrow ? 8 : Math.min(Math.round(0.38 * width), 300);
+  const room = roomFor({ width, narrow });
   const step = narrow ? 42 : 26;
   const dy = narrow ? 9 : 0;
   const title = ({ label, value, low, high, detail }) =>
@@ -36,17 +57,7 @@ export function intervals(rows, { width, narrow, axis, zero = false, goal = null
         : text([goal], {
             x: (d) => d[0], text: (d) => d[1], frameAnchor: "top", dy: -8, fill: "var(--goal)",
           }),
-      text(keyed, {
-        y: "key",
-        text: (row) => shortened(row.label, 120),
-        frameAnchor: "left",
-        textAnchor: "start",
-        dx: narrow ? 0 : -room,
-        dy: narrow ? -9 : 0,
-        lineWidth: (narrow ? width - 24 : room - 12) / 12,
-        textOverflow: "ellipsis",
-        fill: "var(--text)",
-      }),
+      labels(keyed, { width, narrow }),
       ruleY(known, { y: "key", x1: "low", x2: "high", stroke: "tone", strokeWidth: 2.5, dy }),
       tickX(known, { y: "key", x: "low", stroke: "tone", strokeWidth: 2, inset: narrow ? 11 : 5, dy }),
       tickX(known, { y: "key", x: "high", stroke: "tone", strokeWidth: 2, inset: narrow ? 11 : 5, dy }),
