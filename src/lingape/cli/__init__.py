@@ -17,6 +17,7 @@ COMMANDS = (
     "find",
     "live",
     "serve",
+    "report",
     "plan",
     "compare",
     "simulate",

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from .. import __version__
 from ..data import to_data
 from .client import RemoteExperiment
 from .experiment import Experiment
+from .history import Point
 
 PAGE = Path(__file__).parent / "dashboard"
 POINTS = 300  # of curves
@@ -27,15 +28,19 @@ EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTI
 BUNDLED = re.compile(r"export\{([^}]*)\};\s*$")  # as esbuild ends a file
 
 
-def report(experiment: Experiment | RemoteExperiment) -> str:
+def report(
+    experiment: Experiment | RemoteExperiment, history: Sequence[Point] | None = None
+) -> str:
     """Return an experiment's question, verdict, charts and certificate as an HTML file.
 
     It has no events: the hash in it says which log it is about, and the log is saved by `export`.
+    history: how B(t) fell, if that is known; to find out, the log has to be replayed.
     """
     status = experiment.status()
+    points = experiment.history(POINTS) if history is None else history
     answers: dict[str, Any] = {
         "": status,
-        "/history": {"points": experiment.history(POINTS), "complete": True},
+        "/history": {"points": points, "complete": True},
         "/activity": experiment.activity(),
         "/arms": experiment.arms(limit=ARMS),
     }

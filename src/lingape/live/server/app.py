@@ -28,6 +28,7 @@ from ..events import rounded_time, words_by_kind
 from ..experiment import VERBS, Experiment
 from ..notices import Notice
 from ..replay import LogCertificate, Tallies
+from ..report import POINTS, report
 from ..standing import Status, Summary, Unreadable
 from ..tickets import Ticket
 from ..verification import export_line
@@ -51,6 +52,7 @@ from .watch import Watch
 log = logging.getLogger(__name__)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGE = Path(__file__).parents[1] / "dashboard"
+LONGEST_REPLAY = 30.0  # seconds for the curve of a report: beyond, it ends early and says so
 ALL = "/api/experiments"
 ONE = "/api/experiments/{name}"
 HEALTH = envelope("Health", status=str, version=str)
@@ -148,6 +150,7 @@ class Routes:
                 f"{ONE}/{verb}", name=verb, description=schemas.purpose_of(method), **answers(made)
             )(self._recording(verb))
         app.get(f"{ONE}/history", **answers(HistoryPage))(self.history)
+        app.get(f"{ONE}/report", **schemas.streams("text/html"))(self.report)
         app.get(f"{ONE}/events", **answers(EVENTS))(self.events)
         app.get(f"{ONE}/export", **schemas.streams("application/jsonl"))(self.export)
         app.get(f"{ONE}/stream", **schemas.streams("text/event-stream"))(self.stream)
@@ -257,6 +260,17 @@ class Routes:
     def history(self, name: Name, points: Points = 300) -> Response:
         """Return how B(t) fell, thinned."""
         return as_json(self._shelf.history(name, points))
+
+    def report(self, name: Name) -> Response:
+        """Return the experiment as one HTML file that needs nothing else."""
+        end = time.monotonic() + LONGEST_REPLAY
+        history = self._shelf.history(name, POINTS)
+        while not history.complete and time.monotonic() < end:
+            history = self._shelf.history(name, POINTS)
+        with self._shelf.use(name) as experiment:
+            text = report(experiment, history.points)
+        headers = {"content-disposition": f'attachment; filename="{name}.html"'}
+        return Response(text, headers=headers, media_type="text/html")
 
     def events(self, name: Name, after: After = 0, limit: Limit = 100) -> Response:
         """Return the events after one, oldest first, and the words for each kind of event."""
