@@ -78,8 +78,8 @@ export function progressPart(source, name) {
     const open = chosen === "gap_bound" && raced && status.check.noise_scale === null
       ? "How much better a rival may be is not proven while the scale of the noise is unknown. Arms are ruled out one by one instead."
       : "No curve yet: nothing is proven so far.";
-    const ends = known.length && known.at(-1).pulls < status.pulls
-      ? ` The curve ends at reward ${count(known.at(-1).pulls)}: the log takes long to read.`
+    const ends = points.at(-1)?.pulls < status.pulls
+      ? ` The curve ends at reward ${count(points.at(-1).pulls)}: the log takes long to read.`
       : "";
     picture.update(known, known.length ? MEASURES[chosen].words + ends : open, { measure: MEASURES[chosen], status, over });
   };
