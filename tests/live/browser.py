@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 from outpost import reserved
 
+from lingape import Factors, Problem
+
 CHROMIUM = Path("/usr/bin/chromium")
 SWITCHES = [
     "--no-sandbox",
@@ -109,12 +111,14 @@ class Server:
         problem = {"arms": arms, **problem}
         return self.post("", {"name": name, "problem": problem, "explorer": explorer})
 
-    def play(self, name, means, *, pulls, noise=0.0, worker="gpu-1", seed=0):
+    def play(self, name, means, *, pulls, noise=0.0, worker="gpu-1", seed=0, binary=False):
         """Ask and tell so often, or until it is settled; return whether it is."""
         rng = np.random.default_rng(seed)
         for _ in range(pulls):
             (ticket,) = self.post(f"/{name}/ask", {"worker": worker})["tickets"]
             reward = float(means[ticket["arm"]] + noise * rng.standard_normal())
+            if binary:
+                reward = float(rng.random() < means[ticket["arm"]])
             if self.post(f"/{name}/tell", {"ticket": ticket["id"], "reward": reward})["settled"]:
                 return True
         return False
@@ -143,33 +147,62 @@ def prompts():
     return names, arms, np.array(arms) @ [0.3, 0.2, 0.12, 0.05, 0.02, -0.1]
 
 
+TONES, OFFERS, LENGTHS = ("warm", "dry", "playful"), ("no offer", "discount"), ("short", "long")
+
+
+def mails():
+    """Return mails made of three factors: the problem as JSON, and true rates."""
+    factors = Factors({"tone": TONES, "offer": OFFERS, "length": LENGTHS})
+    problem = Problem(factors, noise="binary", epsilon=0.1, control=0)
+    levels = [factors.levels(arm) for arm in range(len(problem))]
+    rates = [
+        0.2
+        + 0.1 * (one["tone"] == "dry")
+        + 0.25 * (one["offer"] == "discount")
+        + 0.05 * (one["length"] == "short")
+        for one in levels
+    ]
+    return problem.to_dict(), rates
+
+
 def picture(folder: Path) -> None:
     """Take the pictures of the documentation."""
     names, arms, means = prompts()
     with tempfile.TemporaryDirectory() as place, serving(f"sqlite:///{place}/run.db") as server:
-        server.create("prompts", arms, names=names, noise=0.5, epsilon=0.1)
-        server.create("subject-lines", np.eye(4).tolist(), noise=0.5, epsilon=0.05)
+        about = {"question": "Which prompt answers best?", "owner": "Evaluation team"}
+        problem = {"arms": arms, "names": names, "noise": 0.5, "epsilon": 0.1}
+        server.post("", {"name": "prompts", "problem": problem, **about})
+        problem = {"arms": np.eye(4).tolist(), "noise": 0.5, "epsilon": 0.05}
+        server.post("", {"name": "subject-lines", "problem": problem})
+        problem, rates = mails()
+        about = {
+            "question": "Which mail brings people back?",
+            "notes": "We believe that a discount helps, and that short mails are read.",
+            "owner": "Growth team",
+        }
+        server.post("", {"name": "mails", "problem": problem, **about})
         server.play("subject-lines", [0.1, 0.2, 0.15, 0.12], pulls=40, noise=0.5)
-        server.play("prompts", means, pulls=700, noise=0.4)
+        server.play("prompts", means, pulls=400, noise=0.4)
         server.post("/prompts/ask", {"n": 4, "worker": "gpu-2", "ttl": "6h"})
         server.post("/prompts/ask", {"n": 1, "worker": "gpu-3", "ttl": 0.1})  # soon overdue
+        while not server.play("mails", rates, pulls=500, binary=True, seed=1):
+            pass
         with chromium() as browser:
-            shoot(browser, server, folder / "dashboard-running.png", 1000, 1150, "light")
-            shoot(browser, server, folder / "dashboard-phone.png", 360, 740, "light")
-            while not server.play("prompts", means, pulls=500, noise=0.4, seed=1):
-                pass
-            shoot(browser, server, folder / "dashboard-settled.png", 1000, 1150, "dark")
+            shoot(browser, server, folder / "page-list.png", "", 1000, 560, "light")
+            shoot(browser, server, folder / "page-running.png", "prompts", 1000, 1300, "dark")
+            shoot(browser, server, folder / "page-phone.png", "mails", 360, 740, "light")
+            shoot(browser, server, folder / "page-settled.png", "mails", 1000, 1300, "light")
 
 
-def shoot(browser, server, path, width, height, scheme):
-    """Take one picture of the experiment."""
+def shoot(browser, server, path, route, width, height, scheme):
+    """Take one picture of the page."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
     )
     page = context.new_page()
-    page.goto(f"{server.url}/#/prompts")
-    page.wait_for_selector("[data-state=live]")
-    page.wait_for_selector("#log tbody tr")
+    page.goto(f"{server.url}/#/{route}")
+    page.wait_for_selector("svg.chart" if route else "table.list a")
+    page.wait_for_selector("[data-state=live]" if route else "[data-state=polling]")
     page.screenshot(path=str(path))
     context.close()
 
