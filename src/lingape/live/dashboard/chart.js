@@ -62,7 +62,7 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
     if (!rows.length || room < 50) return; // not shown
     width = room;
     const options = draw(rows, { width, context, narrow: width < 520 });
-    const made = plot({
+    const drawn = plot({
       className: "chart",
       width,
       ariaLabel: title,
@@ -70,8 +70,8 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
       style: "font-size: 12px; overflow: visible",
       ...options,
     });
-    made.setAttribute("role", "img");
-    frame.replaceChildren(made);
+    drawn.setAttribute("role", "img");
+    frame.replaceChildren(drawn);
   };
   const fill = () => {
     if (!details.open) return;
