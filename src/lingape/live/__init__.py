@@ -25,7 +25,7 @@ from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
 from .notices import Notice
 from .replay import Addition, LogCertificate, Progress
-from .report import report
+from .reports import report
 from .standing import Standing, Status, Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify

@@ -28,7 +28,7 @@ from ..events import rounded_time, words_by_kind
 from ..experiment import VERBS, Experiment
 from ..notices import Notice
 from ..replay import LogCertificate, Tallies
-from ..report import POINTS, report
+from ..reports import POINTS, report
 from ..standing import Status, Summary, Unreadable
 from ..tickets import Ticket
 from ..verification import export_line
