@@ -14,6 +14,7 @@ from outpost import Outpost
 
 from console import ROOT, lasting
 from lingape.cli import main
+from lingape.cli.live import open_experiment
 from lingape.live import Experiment
 
 BEST = "Settled. No arm is better than blue"
@@ -79,6 +80,17 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert "exists. Remove it first" in call("export", path, code=1)
     assert "The log is whole: 7 events" in invoke("verify", path)
     assert json.loads(invoke("verify", path, "--json"))["events"] == 7
+
+
+def test_what_it_is_about(place, arms):
+    about = ["--question", "Which ad?", "--notes", "Until May.", "--owner", "Ada"]
+    invoke("new", place, "ads", arms, "--binary", *about)
+    invoke("new", place, "ads", arms, "--binary")
+    with open_experiment(place, "ads") as experiment:
+        (created,) = experiment.events()
+    assert (created.question, created.notes, created.owner) == ("Which ad?", "Until May.", "Ada")
+    other = invoke("new", place, "ads", arms, "--binary", "--owner", "Bob", code=1)
+    assert "owner ('Ada' there, 'Bob' now)" in other
 
 
 def test_an_export_is_imported(arms, url, tmp_path):
@@ -316,6 +328,7 @@ def test_an_export_to_standard_output(arms, url, tmp_path):
 THREADS = """
 import os, sys
 from lingape.cli import main
+from lingape.cli.live import open_experiment
 try:
     main(sys.argv[1:])
 except SystemExit as end:

@@ -130,14 +130,16 @@ def _say_progress(
     "--norm-bound", type=float, help="S, an upper bound on the length of θ, for some bounds."
 )
 @click.option("--seed", default=0, show_default=True, help="For explorers that draw at random.")
+@click.option("--question", metavar="TEXT", help="What is to be found out, for people.")
+@click.option("--notes", metavar="TEXT", help="What else people should know.")
+@click.option("--owner", metavar="TEXT", help="Whom to ask about it.")
 @as_json
 def new(
     url: str,
     name: str,
     problem: "Problem",
-    explorer: str,
-    seed: int,
     json: bool,
+    **settings: Any,
 ) -> None:
     """Begin an experiment with the arms in a table, one row per arm, as for lingape find.
 
@@ -149,9 +151,9 @@ def new(
 
     if _remote(url):
         with _client(url) as client:
-            client.create(name, problem, explorer=explorer, seed=seed)
+            client.create(name, problem, **settings)
     else:
-        Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
+        Experiment.open(url, name, create=problem, **settings).close()
     with open_experiment(url, name) as begun:
         status = begun.status()
     say(status.to_dict() if json else f"{name}: {len(problem)} arms, {_rewards(status.pulls)}.")

@@ -115,6 +115,9 @@ class Client:
         *,
         explorer: str = "race",
         seed: int = 0,
+        question: str | None = None,
+        notes: str | None = None,
+        owner: str | None = None,
     ) -> "RemoteExperiment":
         """Begin an experiment; if it exists with the same settings, go on with it.
 
@@ -123,12 +126,19 @@ class Client:
         explorer: which algorithm chooses arms, with settings if needed, such as
             "lingape(bound=self_normalized)".
         seed: of explorers that draw random numbers.
+        question: what is to be found out, in a sentence for people. If the experiment is there
+            already, what is not given here is as it was.
+        notes: what else people should know.
+        owner: whom to ask about it.
         """
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),
             "explorer": explorer,
             "seed": seed,
+            "question": question,
+            "notes": notes,
+            "owner": owner,
         }
         self._post("/api/experiments", body, Status.from_dict)
         return RemoteExperiment(self, name)

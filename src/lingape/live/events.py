@@ -25,7 +25,8 @@ from ..errors import InvalidState, in_words
 if TYPE_CHECKING:
     from .replay import Replay
 
-FORMAT = 3
+OLDEST, FORMAT = 3, 4  # that are read; the latter is written
+ABOUT = ("question", "notes", "owner")  # of an experiment: words for people
 KINDS: dict[str, "type[Event]"] = {}
 
 
@@ -169,6 +170,9 @@ class Created(Event):
     seed: for explorers that draw at random.
     version: of lingape.
     format: of the log.
+    question: what it is to find out, in words for people, if that was said.
+    notes: what else people should know, if that was said.
+    owner: whom to ask about it, if that was said.
     """
 
     kind = "created"
@@ -180,6 +184,9 @@ class Created(Event):
     seed: int
     version: str
     format: int = FORMAT
+    question: str | None = None
+    notes: str | None = None
+    owner: str | None = None
 
     def apply(self, replay: "Replay", digest: str) -> None:
         raise damaged(self.seq, "a log has one beginning")
@@ -452,10 +459,20 @@ def _forms(kind: str) -> dict[str, Form]:
     return {field.name: _form(hints[field.name]) for field in fields(KINDS[kind])}
 
 
+@cache
+def _omitted(kind: str) -> frozenset[str]:
+    """Return the fields that are not written where they are None: older logs lack them."""
+    return frozenset(field.name for field in fields(KINDS[kind]) if field.default is None)
+
+
 def as_data(event: Event) -> dict[str, Any]:
     """Return an event as JSON-able data."""
-    written = {name: form.write(getattr(event, name)) for name, form in _forms(event.kind).items()}
-    return {"event": event.kind} | written
+    data: dict[str, Any] = {"event": event.kind}
+    for name, form in _forms(event.kind).items():
+        value = getattr(event, name)
+        if value is not None or name not in _omitted(event.kind):
+            data[name] = form.write(value)
+    return data
 
 
 def as_text(event: Event) -> str:
@@ -478,10 +495,12 @@ def from_data(data: Any, *, place: int) -> Event:
     if not isinstance(said, str) or said not in KINDS:
         raise damaged(place, f"it is none of {', '.join(KINDS)}")
     forms = _forms(said)
-    if set(data) != forms.keys() | {"event"}:
+    if set(data) | _omitted(said) != forms.keys() | {"event"}:
         raise damaged(place, f"an event {said} has {', '.join(sorted(forms))}")
     values = {}
     for name, form in forms.items():
+        if name not in data:
+            continue
         try:
             values[name] = form.read(data[name])
         except (TypeError, ValueError) as reason:
@@ -506,8 +525,8 @@ def damaged(place: int, why: str) -> InvalidState:
 
 def changed_settings(there: Created, now: Created) -> list[str]:
     """Return the settings in which the beginnings of two experiments differ, and how."""
-    old, new = (created.problem | as_data(created) for created in (there, now))
-    names = [*there.problem, "explorer", "seed", "format"]
+    old, new = (created.problem | vars(created) for created in (there, now))
+    names = [*there.problem, "explorer", "seed", *ABOUT]
     return [
         f"{name} {_contrast(old[name], new[name])}" for name in names if old[name] != new[name]
     ]

@@ -22,6 +22,7 @@ from ..values import Values
 from . import losses
 from .crew import Workplace
 from .events import (
+    ABOUT,
     Added,
     Asked,
     Carried,
@@ -45,7 +46,7 @@ from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
 from .standing import Status, status_of
 from .store import Note, open_store, read_linked, read_pages
 from .successor import heritage, remodelled
-from .texts import checked_name, checked_text
+from .texts import LONGEST_NOTES, checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turns import SharedLog, Turn
 from .verification import Verification, export_line, read_export, verify
@@ -78,6 +79,9 @@ class Experiment(SharedLog, Workplace):
         create: Problem | None = None,
         explorer: str = "race",
         seed: int = 0,
+        question: str | None = None,
+        notes: str | None = None,
+        owner: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Open an experiment, or with `create` begin it.
@@ -88,6 +92,10 @@ class Experiment(SharedLog, Workplace):
             is started again continues it.
         explorer: as text, with settings if needed: "lingape(bound=self_normalized)".
         seed: for explorers that draw at random.
+        question: what is to be found out, in a sentence for people; at most 200 letters. If the
+            experiment is there already, what is not given here is as it was.
+        notes: what else people should know; at most 20,000 letters.
+        owner: whom to ask about it; at most 200 letters.
         clock: returns the seconds since 1970. For tests.
 
         >>> import tempfile
@@ -101,7 +109,8 @@ class Experiment(SharedLog, Workplace):
         checked_name(name)
         beginning = None
         if create is not None:
-            beginning = _beginning(name, create, explorer, seed, rounded_time(clock()))
+            about = {"question": question, "notes": notes, "owner": owner}
+            beginning = _beginning(name, create, explorer, seed, rounded_time(clock()), about)
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
             experiment._open(beginning, create)
@@ -132,11 +141,18 @@ class Experiment(SharedLog, Workplace):
             if first.began is not None or first.retired:  # as it was begun
                 (begun,) = self.events(limit=1)
                 first = Problem(**begun.problem)  # type: ignore[attr-defined]
-            same = replace(created, time=beginning.time, version=beginning.version) == beginning
-            if not same or first != problem:
+            said = {name: getattr(beginning, name) or getattr(created, name) for name in ABOUT}
+            wanted = replace(
+                beginning,
+                time=created.time,
+                version=created.version,
+                format=created.format,
+                **said,
+            )
+            if wanted != created or first != problem:
                 others = changed_settings(
                     replace(created, problem=first.to_dict()),
-                    replace(beginning, problem=problem.to_dict()),
+                    replace(wanted, problem=problem.to_dict()),
                 )
                 raise Conflict(
                     f"There is an experiment {self.name!r} in {self._store.url} already, with "
@@ -454,7 +470,12 @@ class Experiment(SharedLog, Workplace):
             problem.check_reward(reward)
         begun = state.created
         beginning = _beginning(
-            checked_name(name), problem, explorer or begun.explorer, begun.seed, now
+            checked_name(name),
+            problem,
+            explorer or begun.explorer,
+            begun.seed,
+            now,
+            {name: getattr(begun, name) for name in ABOUT},
         )
         with self._store.transaction(name) as log:
             if log.head().seq == 0:
@@ -590,7 +611,14 @@ def _plain_arm(arm: Any) -> Any:
     return [as_float(value) for value in _several("An arm's features", arm)]
 
 
-def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
+def _beginning(
+    name: str,
+    problem: Problem,
+    explorer: str,
+    seed: int,
+    now: float,
+    about: Mapping[str, str | None],
+) -> Created:
     """Return the first event of an experiment, without its problem, which is checked here.
 
     As a dictionary a large problem takes much memory, so it becomes one when it is written.
@@ -609,4 +637,7 @@ def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float
         explorer=explorer,
         seed=seed,
         version=__version__,
+        question=checked_text("question", about["question"]) or None,
+        notes=checked_text("notes", about["notes"], most=LONGEST_NOTES) or None,
+        owner=checked_text("owner", about["owner"]) or None,
     )

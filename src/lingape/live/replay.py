@@ -25,6 +25,7 @@ from ..specs import Recipe
 from ..values import Values, outward
 from .events import (
     FORMAT,
+    OLDEST,
     Added,
     Asked,
     Carried,
@@ -229,10 +230,11 @@ class Replay:
         # The arms stay in memory as an array: lists of numbers take four times as much.
         self.created = replace(created, problem={})
         self.head = Head(1, digest)
-        if created.format != FORMAT:
+        if not OLDEST <= created.format <= FORMAT:
             raise InvalidState(
                 f"The log of {created.name!r} has format {created.format}, and this version of "
-                f"lingape reads {FORMAT}. Use version {created.version}, or a newer one."
+                f"lingape reads {OLDEST} to {FORMAT}. Use version {created.version}, or a newer "
+                "one."
             )
         try:
             self.problem = Problem(**created.problem)

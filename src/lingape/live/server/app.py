@@ -219,8 +219,8 @@ class Routes:
                 f"This server takes at most {limits.arms} arms with {limits.features} features; "
                 f"got {count} with {width}. Leave some out, or use a database of your own."
             )
-        problem = Problem(**dict(body.problem))
-        self._shelf.create(body.name, problem, body.explorer, body.seed)
+        settings = dict(body) | {"problem": Problem(**dict(body.problem))}
+        self._shelf.create(**settings)
         with self._shelf.use(body.name) as experiment:
             return as_json(experiment.status(), 201)
 

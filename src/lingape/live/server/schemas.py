@@ -28,7 +28,7 @@ from ..client import Client
 from ..experiment import MOST, Experiment
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
-from ..texts import LONGEST, NAME
+from ..texts import LONGEST, LONGEST_NOTES, NAME
 
 WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exactly
 # Parameters, in a docstring.
@@ -130,6 +130,9 @@ PARAMETERS: dict[str, Any] = {
     "retired": list[Annotated[int, Field(ge=0)]],
     "control": Annotated[int, Field(ge=0)] | Text | None,
     "factors": dict[str, Any] | None,
+    "question": Text | None,
+    "notes": Annotated[str, Field(max_length=LONGEST_NOTES)] | None,
+    "owner": Text | None,
     "what": Annotated[Text | int, Field(examples=["2-0-k3wzq5ab"])],
     "add_arms.arms": list[list[Number]] | list[dict[Text, ArmName | bool | int | Number]],
     "add_arms.names": list[ArmName],

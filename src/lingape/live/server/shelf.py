@@ -125,15 +125,18 @@ class Shelf:
             if idle.experiment is not None:
                 idle.experiment.close()
 
-    def create(self, name: str, problem: Problem, explorer: str, seed: int) -> None:
-        """Begin an experiment, unless it exists with the same settings."""
+    def create(self, name: str, problem: Problem, **settings: Any) -> None:
+        """Begin an experiment, unless it exists with the same settings.
+
+        settings: the others of Experiment.open.
+        """
         names = self._store.experiments()
         if name not in names and len(names) >= self._most_experiments:
             raise Conflict(
                 f"This server keeps at most {self._most_experiments} experiments, and has "
                 f"{len(names)}. Start another with another --db."
             )
-        Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
+        Experiment.open(self.url, name, create=problem, **settings).close()
 
     def names(self) -> list[str]:
         """Return the names of all experiments."""
