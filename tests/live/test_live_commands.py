@@ -72,7 +72,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert json.loads(call("certificate", "--json"))["arm"] == 1
     assert BEST in call("ask", code=3)
     assert json.loads(invoke("list", place, "--json")) == [
-        {"name": "ads", "arms": 2, "pulls": 2, "settled": True, "warnings": []}
+        {"name": "ads", "arms": 2, "pulls": 2, "settled": True, "archived": False, "warnings": []}
     ]
     assert "The log is whole" in call("verify")
     path = tmp_path / "run.jsonl"
@@ -212,6 +212,20 @@ def test_an_arm_that_always_fails_does_not_go_on_for_ever(arms, url):
     invoke("new", url, "once", arms, "--binary")
     told = invoke("run", url, "once", "--reward-cmd", "./none {arm}", "--max-failures", 1, code=4)
     assert "use --worst" not in told  # which would not help
+
+
+def test_lists_leave_out_what_is_archived(place, arms):
+    for name in ("ads", "old"):
+        invoke("new", place, name, arms, "--binary")
+    assert invoke("archive", place, "old") == "0 rewards.\n"
+    shown = invoke("list", place)
+    assert "ads\t2 arms\t0 rewards\trunning\n" in shown and "old" not in shown
+    assert "1 archived, not shown; --all shows all." in shown
+    everything = invoke("list", place, "--all")
+    assert "old\t2 arms\t0 rewards\trunning, archived\n" in everything
+    assert "not shown" not in everything
+    assert json.loads(invoke("archive", place, "old", "--undo", "--json"))["archived"] is False
+    assert "old\t2 arms\t0 rewards\trunning\n" in invoke("list", place)
 
 
 def test_lists_say_which_experiments_are_doubtful(place, arms):

@@ -618,7 +618,7 @@ def test_the_shelf_keeps_few_open(url):
     shelf = Shelf(url, most=2)
     problem = lingape.Problem(PROBLEM["arms"], noise=1.0)
     for i in range(5):
-        shelf.create(f"e{i}", problem, "lingape", 0)
+        shelf.create(f"e{i}", problem, explorer="lingape")
 
     def work():
         for i in range(30):

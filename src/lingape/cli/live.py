@@ -161,18 +161,23 @@ def new(
 
 @live.command("list")
 @click.argument("url")
+@click.option("--all", "everything", is_flag=True, help="Those that were archived, too.")
 @as_json
-def list_(url: str, json: bool) -> None:
+def list_(url: str, everything: bool, json: bool) -> None:
     """Print the experiments, one per line: name, arms, rewards, state; separated by tabs.
 
     The state is "running" or "settled", with ", but doubtful" where the model check warns: then
-    lingape live status says why. If a log is damaged: name, damaged, and what to do.
+    lingape live status says why; and with ", archived" where it was taken off the list. If a log
+    is damaged: name, damaged, and what to do.
     """
     from ..live import Unreadable, experiments
 
-    found = experiments(url, _token())
+    known = experiments(url, _token())
+    found = [one for one in known if everything or not getattr(one, "archived", False)]
+    if out := len(known) - len(found):
+        say(f"{out} archived, not shown; --all shows all.", err=True)
     if json:
-        shown = ("name", "arms", "pulls", "settled", "warnings")
+        shown = ("name", "arms", "pulls", "settled", "archived", "warnings")
         say(
             [
                 {"name": one.name, "damaged": True, "error": one.error}
@@ -186,8 +191,9 @@ def list_(url: str, json: bool) -> None:
         if isinstance(one, Unreadable):
             say(f"{printable(one.name)}\tdamaged\t{printable(one.error)}")
         else:
-            say(f"{printable(one.name)}\t{one.arms} arms\t{_rewards(one.pulls)}\t{one.state}")
-    if not found:
+            state = one.state + (", archived" if one.archived else "")
+            say(f"{printable(one.name)}\t{one.arms} arms\t{_rewards(one.pulls)}\t{state}")
+    if not known:
         say("There are no experiments yet; lingape live new begins one.", err=True)
 
 
@@ -361,6 +367,17 @@ def correct(
     with open_experiment(url, name) as experiment:
         progress = experiment.correct(what, value, reason, key=key)
         _say_progress(experiment, progress, json, corrected=what, reward=value, reason=reason)
+
+
+@live.command()
+@place
+@click.option("--undo", is_flag=True, help="Put it back on the list.")
+@as_json
+def archive(url: str, name: str, undo: bool, json: bool) -> None:
+    """Take an experiment off the list; nothing else changes."""
+    with open_experiment(url, name) as experiment:
+        progress = experiment.archive(not undo)
+        _say_progress(experiment, progress, json, archived=not undo)
 
 
 @live.command()

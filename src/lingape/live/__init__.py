@@ -4,10 +4,12 @@ An append-only log of events is the truth, and everything else follows from it: 
 asked for, what they paid, and what is proven.
 """
 
+from .activity import Activity, Hour, Worker
 from .client import Client, RemoteExperiment
 from .crew import Failure, Outcome
 from .events import (
     Added,
+    Archived,
     Asked,
     Carried,
     Corrected,
@@ -30,8 +32,10 @@ from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 __all__ = [
+    "Activity",
     "Added",
     "Addition",
+    "Archived",
     "ArmFit",
     "Asked",
     "Carried",
@@ -41,6 +45,7 @@ __all__ = [
     "Event",
     "Experiment",
     "Failure",
+    "Hour",
     "Joined",
     "LogCertificate",
     "ModelCheck",
@@ -59,6 +64,7 @@ __all__ = [
     "Unreadable",
     "Verification",
     "Voided",
+    "Worker",
     "check_model",
     "experiments",
     "read_export",

@@ -23,6 +23,7 @@ from ..factors import Level
 from ..noise import NoiseLike, checked_noise
 from ..problem import Problem
 from ..values import Values
+from .activity import Activity
 from .addresses import checked_url
 from .crew import LOOK, Workplace
 from .events import Event, from_data
@@ -259,6 +260,10 @@ class RemoteExperiment(Workplace):
         }
         return self._post("correct", body, _progress)
 
+    def archive(self, archived: bool = True) -> Progress:
+        """Take the experiment off the list, or put it back; see Experiment.archive."""
+        return self._post("archive", {"archived": archived}, _progress)
+
     def refit(
         self,
         name: str,
@@ -308,6 +313,10 @@ class RemoteExperiment(Workplace):
             np.array(rewards.means),
             np.array(rewards.squares),
         )
+
+    def activity(self) -> Activity:
+        """Return when rewards came, hour by hour, and what became of each worker's tickets."""
+        return self._get("/activity", lambda data: restored(Activity, data))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, at most `limit`, oldest first."""

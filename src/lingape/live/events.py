@@ -62,6 +62,12 @@ def _number(value: Any) -> float:
     return float(value)
 
 
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not a text")
@@ -107,6 +113,7 @@ Texts = Annotated[tuple[str, ...], Form(_texts)]
 Rewards = Annotated[tuple[tuple[int, float], ...], Form(_rewards)]  # arm and reward
 Tickets = Annotated[tuple[tuple[str, int], ...], Form(_tickets)]  # id and arm
 _FORMS: dict[Any, Form] = {
+    bool: Form(_truth),
     int: Form(_whole),
     float: Form(_number),
     str: Form(_text),
@@ -248,7 +255,7 @@ class Told(Event):
         if reward is not None:
             replay.learn(self.seq, self.arm, reward, asked=True)
             replay.times.append(self.time)
-        replay.close(self.seq, self.ticket, void=reward is None)
+        replay.close(self, self.ticket, void=reward is None)
         replay.told += reward is not None
         replay.voided += reward is None
 
@@ -272,7 +279,7 @@ class Voided(Event):
         return of_ticket(self.ticket)  # told or voided, never both
 
     def apply(self, replay: "Replay", digest: str) -> None:
-        replay.close(self.seq, self.ticket, void=True)
+        replay.close(self, self.ticket, void=True)
         replay.voided += 1
 
 
@@ -417,6 +424,22 @@ class Corrected(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Archived(Event):
+    """It was taken off the list of experiments, or put back; nothing else changes.
+
+    seq, time: as for every Event.
+    archived: whether it was taken off.
+    """
+
+    kind = "archived"
+    words = "{archived}"
+    archived: bool
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        replay.archived = self.archived
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settled(Event):
     """The question was answered, by the event before.
 
@@ -440,6 +463,7 @@ class Settled(Event):
         if self.corrections != replay.corrected:
             raise damaged(self.seq, f"there were {replay.corrected} corrections before it")
         replay.settled, replay.settled_digest = self, digest
+        replay.settled_pulls = replay.progress.pulls
 
 
 def keyed(what: str, key: str) -> str:

@@ -20,10 +20,12 @@ from ..noise import NoiseLike
 from ..problem import Problem
 from ..values import Values
 from . import losses
+from .activity import Activity
 from .crew import Workplace
 from .events import (
     ABOUT,
     Added,
+    Archived,
     Asked,
     Carried,
     Corrected,
@@ -60,6 +62,7 @@ VERBS = (
     "add_arms",
     "retire",
     "correct",
+    "archive",
 )  # methods that record something, also over HTTP
 
 
@@ -395,6 +398,22 @@ class Experiment(SharedLog, Workplace):
 
         return self._in_turn(act, None if key is None else keyed("correct", key))
 
+    def archive(self, archived: bool = True) -> Progress:
+        """Take the experiment off the list, or put it back; doing so again changes nothing.
+
+        It only tidies the list: asking and telling go on as before.
+        archived: whether to take it off; False puts it back.
+        """
+        if not isinstance(archived, bool):
+            raise InvalidArgument(f"archived must be True or False; got {glimpse(archived)}.")
+
+        def act(turn: Turn) -> Progress:
+            if turn.replay.archived != archived:
+                turn.record(Archived(**turn.next, archived=archived))
+            return turn.replay.progress
+
+        return self._in_turn(act)
+
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
         now = self._now()
@@ -421,6 +440,11 @@ class Experiment(SharedLog, Workplace):
         """Return what rewards say about the values of arms, and of anything made of them."""
         with self.current() as replay:
             return replay.values()
+
+    def activity(self) -> Activity:
+        """Return when rewards came, hour by hour, and what became of each worker's tickets."""
+        with self.current() as replay:
+            return replay.activity(self._now())
 
     def refit(
         self,

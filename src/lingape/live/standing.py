@@ -105,6 +105,7 @@ class Summary(Data):
     retired: how many arms were taken out.
     corrections: how many times a reward was corrected.
     epsilon, delta: the problem's.
+    archived: whether it was taken off the list.
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
@@ -132,6 +133,7 @@ class Summary(Data):
     corrections: int
     epsilon: float
     delta: float
+    archived: bool
     event: int
     digest: str
     warnings: tuple[str, ...]
@@ -299,6 +301,7 @@ def summary_of(replay: Replay, now: float, warnings: tuple[str, ...] | None = No
         corrections=replay.corrected,
         epsilon=problem.epsilon,
         delta=problem.delta,
+        archived=replay.archived,
         event=replay.head.seq,
         digest=replay.head.digest,
         warnings=check(replay, now).warnings if warnings is None else warnings,

@@ -24,6 +24,7 @@ from ...checks import glimpse
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
 from ...values import Effects
+from ..activity import Activity
 from ..events import rounded_time, words_by_kind
 from ..experiment import VERBS, Experiment
 from ..notices import Notice
@@ -148,6 +149,7 @@ class Routes:
                 f"{ONE}/{verb}", name=verb, description=schemas.purpose_of(method), **answers(made)
             )(self._recording(verb))
         app.get(f"{ONE}/history", **answers(HistoryPage))(self.history)
+        app.get(f"{ONE}/activity", **answers(Activity))(self.activity)
         app.get(f"{ONE}/events", **answers(EVENTS))(self.events)
         app.get(f"{ONE}/export", **schemas.streams("application/jsonl"))(self.export)
         app.get(f"{ONE}/stream", **schemas.streams("text/event-stream"))(self.stream)
@@ -257,6 +259,11 @@ class Routes:
     def history(self, name: Name, points: Points = 300) -> Response:
         """Return how B(t) fell, thinned."""
         return as_json(self._shelf.history(name, points))
+
+    def activity(self, name: Name) -> Response:
+        """Return when rewards came, hour by hour, and what became of each worker's tickets."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.activity())
 
     def events(self, name: Name, after: After = 0, limit: Limit = 100) -> Response:
         """Return the events after one, oldest first, and the words for each kind of event."""
