@@ -527,7 +527,7 @@ def test_forms_of_other_sites_are_refused(calls):
     for path in ("/nowhere", "/api/experiments/ads/export", "/api/health"):  # nothing to post to
         assert calls.post(path, content=b"{}").status_code in (404, 405)
     posts = [path for path, does in calls.app.openapi()["paths"].items() if "post" in does]
-    assert len(posts) == 9
+    assert len(posts) == 10
     for path in posts:
         assert calls.post(path.replace("{name}", "ads"), content=b"{}").status_code == 415
 

@@ -27,7 +27,8 @@ from .listing import experiments
 from .model_check import ArmFit, ModelCheck, check_model
 from .notices import Notice
 from .replay import Addition, LogCertificate, Progress
-from .standing import Standing, Status, Summary, Unreadable
+from .standing import ArmsPage, Standing, Status
+from .summary import Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
@@ -36,6 +37,7 @@ __all__ = [
     "Added",
     "Addition",
     "Archived",
+    "ArmsPage",
     "ArmFit",
     "Asked",
     "Carried",

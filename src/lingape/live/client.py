@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -30,8 +31,9 @@ from .events import Event, from_data
 from .history import Point
 from .model_check import ModelCheck
 from .replay import Addition, LogCertificate, Progress, Tallies
-from .standing import Status, Summary, Unreadable
-from .texts import checked_name
+from .standing import ArmsPage, Order, Status
+from .summary import Summary, Unreadable
+from .texts import checked_name, checked_text
 from .tickets import Ticket, TimeToLive, id_of
 from .verification import Verification, read_export, verify
 
@@ -295,6 +297,14 @@ class RemoteExperiment(Workplace):
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
         return self._get("", Status.from_dict)
+
+    def arms(
+        self, search: str = "", sort: Order = "best", start: int = 0, limit: int = 50
+    ) -> ArmsPage:
+        """Return how arms stand, a page at a time; see Experiment.arms."""
+        wanted = {"search": checked_text("search", search) or "", "sort": sort}
+        query = urlencode(wanted | {"start": start, "limit": limit})
+        return self._get(f"/arms?{query}", lambda data: restored(ArmsPage, data))
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now; once settled, always the same."""

@@ -45,7 +45,7 @@ from .events import (
 from .history import History, Point
 from .model_check import ModelCheck, certified, check, ticket_doubts
 from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
-from .standing import Status, status_of
+from .standing import ArmsPage, Order, Status, arms_of, status_of
 from .store import Note, open_store, read_linked, read_pages
 from .successor import heritage, remodelled
 from .texts import LONGEST_NOTES, checked_name, checked_text
@@ -419,6 +419,20 @@ class Experiment(SharedLog, Workplace):
         now = self._now()
         with self.current() as replay:
             return status_of(replay, now)
+
+    def arms(
+        self, search: str = "", sort: Order = "best", start: int = 0, limit: int = 50
+    ) -> ArmsPage:
+        """Return how arms stand, a page at a time.
+
+        search: part of the name of the arms to return, or the number of one.
+        sort: what comes first: "best" for those that may be best, "value" for the best averages,
+            "pulls" and "voided" for the most of these, "name" for the alphabet.
+        start: how many to leave out.
+        limit: how many to return, at most 500.
+        """
+        with self.current() as replay:
+            return arms_of(replay, self._now(), search, sort, start, limit)
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now, with the arm's value and why it may be wrong.

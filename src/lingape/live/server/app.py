@@ -29,7 +29,8 @@ from ..events import rounded_time, words_by_kind
 from ..experiment import VERBS, Experiment
 from ..notices import Notice
 from ..replay import LogCertificate, Tallies
-from ..standing import Status, Summary, Unreadable
+from ..standing import ArmsPage, Status
+from ..summary import Summary, Unreadable
 from ..tickets import Ticket
 from ..verification import export_line
 from . import schemas
@@ -40,8 +41,12 @@ from .schemas import (
     Key,
     Limit,
     Name,
+    PageSize,
     Points,
     RefitBody,
+    Search,
+    Sort,
+    Start,
     answers,
     as_json,
     envelope,
@@ -139,6 +144,7 @@ class Routes:
         app.get(f"{ONE}/problem", **answers(dict[str, Any]))(self.problem)
         app.post(f"{ONE}/refit", **answers(Status, 201))(self.refit)
         app.get(f"{ONE}/certificate", **answers(LogCertificate))(self.certificate)
+        app.get(f"{ONE}/arms", **answers(ArmsPage))(self.arms)
         app.get(f"{ONE}/rewards", **answers(Tallies))(self.rewards)
         app.get(f"{ONE}/effects", **answers(Effects))(self.effects)
         for verb in VERBS:
@@ -245,6 +251,18 @@ class Routes:
         """Return what is proven now; once settled, always the same."""
         with self._shelf.use(name) as experiment:
             return as_json(experiment.certificate())
+
+    def arms(
+        self,
+        name: Name,
+        search: Search = "",
+        sort: Sort = "best",
+        start: Start = 0,
+        limit: PageSize = 50,
+    ) -> Response:
+        """Return how arms stand, a page at a time."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.arms(search, sort, start, limit))
 
     def rewards(self, name: Name) -> Response:
         """Return each arm's rewards in short."""

@@ -28,6 +28,7 @@ from ..client import Client
 from ..experiment import MOST, Experiment
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
+from ..standing import MOST_ARMS, Order
 from ..texts import LONGEST, LONGEST_NOTES, NAME
 
 WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exactly
@@ -63,6 +64,11 @@ Key = Annotated[
 Points = Annotated[int, Query(ge=2, le=2_000, description="The maximum number of points.")]
 After = Annotated[int, Query(ge=0, le=WHOLE, description="The number of an event.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="The maximum number of events.")]
+_SAID = _descriptions(Experiment.arms)
+Search = Annotated[str, Query(max_length=LONGEST, description=_SAID["search"])]
+Sort = Annotated[Order, Query(description=_SAID["sort"])]
+Start = Annotated[int, Query(ge=0, le=WHOLE, description=_SAID["start"])]
+PageSize = Annotated[int, Query(ge=1, le=MOST_ARMS, description=_SAID["limit"])]
 
 
 def _matrix(rows: Any) -> FloatArray:
