@@ -26,10 +26,14 @@ def verdict_of(replay: Replay, summary: Summary, certificate: LogCertificate) ->
 
     summary, certificate: how the experiment stands, and what is proven.
     """
-    if not summary.settled:
-        return _so_far(replay, summary, certificate)
+    found = _settled if summary.settled else _so_far
+    return _begun(replay, found(replay, summary, certificate))
+
+
+def _settled(replay: Replay, summary: Summary, certificate: LogCertificate) -> list[str]:
     names = _listed([_name(replay, arm) for arm in certificate.arms])
-    several, sentences = len(certificate.arms) > 1, []
+    several, sentences = len(certificate.arms) > 1, list[str]()
+    worth = _worth(replay, summary, alone=not several)
     if summary.warnings:
         sentences.append(
             "The data contradict what the answer assumes: do not rely on it before that is "
@@ -43,19 +47,18 @@ def verdict_of(replay: Replay, summary: Summary, certificate: LogCertificate) ->
         if certificate.gap_bound > 0:
             best = "best" if best == "the best" else best
             best += f" or within {upward(certificate.gap_bound)} of {them}"
-        sentences.append(f"{names} {are} {best}, {_sure(summary)}.")
-    else:
-        look = "look" if several else "looks"
-        sentences.append(f"{names} {look} best. What is proven is less than what was asked for.")
-        if certificate.proven and isfinite(certificate.gap_bound):
-            better = f"at most {upward(certificate.gap_bound)} better, {_sure(summary)}"
-            sentences.append(f"The best {certificate.noun} is {better}.")
-        if certificate.caveat:
-            sentences.append(certificate.caveat)
-    return (*sentences, *_worth(replay, summary, alone=not several))
+        return [*sentences, f"{names} {are} {best}, {_sure(summary)}.", *worth]
+    sentences += [f"{names} {'look' if several else 'looks'} best.", *worth]
+    sentences.append("What is proven is less than what was asked for.")
+    if not certificate.proven:
+        sentences.append(f"There is no guarantee: {certificate.caveat}")
+    elif isfinite(certificate.gap_bound):
+        better = f"at most {upward(certificate.gap_bound)} better, {_sure(summary)}"
+        sentences.append(f"The best {certificate.noun} is {better}.")
+    return sentences
 
 
-def _so_far(replay: Replay, summary: Summary, certificate: LogCertificate) -> tuple[str, ...]:
+def _so_far(replay: Replay, summary: Summary, certificate: LogCertificate) -> list[str]:
     sentences = []
     if summary.warnings:
         sentences.append(
@@ -68,8 +71,13 @@ def _so_far(replay: Replay, summary: Summary, certificate: LogCertificate) -> tu
         leaders = certificate.arms if several else [summary.leader]
         names = _listed([_name(replay, arm) for arm in leaders])
         sentences.append(f"{names} {'lead' if several else 'leads'}.")
-        sentences += [*_worth(replay, summary, alone=not several), _missing(replay, summary)]
-    return (*sentences, *_forecast(summary.remaining, summary.per_hour))
+        sentences += _worth(replay, summary, alone=not several)
+        sentences.append(
+            _missing(replay, summary)
+            if certificate.proven
+            else f"There is no guarantee: {certificate.caveat}"
+        )
+    return sentences + _forecast(summary.remaining, summary.per_hour)
 
 
 def _missing(replay: Replay, summary: Summary) -> str:
@@ -82,6 +90,8 @@ def _missing(replay: Replay, summary: Summary) -> str:
         return f"{said}; {rival} is the closest rival." if rival else f"{said}."
     if summary.gap_bound is None:
         return "Nothing is proven yet."
+    if summary.gap_bound == 0:
+        return f"No arm is better, {_sure(summary)}."
     said = f"{rival} may still be better by up to {upward(summary.gap_bound)}"
     if isinstance(replay.explorer, BudgetExplorer):  # which stops whatever is proven
         return f"{said}."
@@ -155,11 +165,11 @@ def remarks_on(replay: Replay, summary: Summary) -> tuple[str, ...]:
         them = "it" if summary.retired == 1 else "them"
         remarks.append(f"{arms} retired: the verdict does not speak of {them}.")
     if summary.corrections:
-        times = "once" if summary.corrections == 1 else f"{summary.corrections} times"
+        times = _times(summary.corrections)
         remarks.append(f"Rewards were corrected {times}: the log says which and why.")
     if summary.archived:
         remarks.append("It was taken off the list of experiments; nothing else has changed.")
-    return tuple(remarks)
+    return _begun(replay, remarks)
 
 
 def _few_pulls(replay: Replay, arm: int, settled: bool) -> list[str]:
@@ -186,6 +196,13 @@ def _few_pulls(replay: Replay, arm: int, settled: bool) -> list[str]:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+def _begun(replay: Replay, sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return sentences with a capital letter each, except where a given name comes first."""
+    if replay.problem.names is not None:
+        return tuple(sentences)
+    return tuple(sentence[:1].upper() + sentence[1:] for sentence in sentences)
 
 
 def _name(replay: Replay, arm: int) -> str:
