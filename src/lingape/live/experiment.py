@@ -134,9 +134,11 @@ class Experiment(SharedLog, Workplace):
         if missing and beginning is not None and problem is not None:
             text = as_text(replace(beginning, problem=problem.to_dict()))
             with self._store.transaction(self.name) as log:
-                if log.head().seq == 0:  # no other process was faster
+                missing = log.head().seq == 0  # no other process was faster
+                if missing:
                     log.append([Note(text)])
             self._store.sync()
+            self._log_events([beginning] if missing else [])
         with self.current() as replay:
             created = replay.created
         if beginning is not None and problem is not None:
@@ -515,13 +517,17 @@ class Experiment(SharedLog, Workplace):
             now,
             {name: getattr(begun, name) for name in ABOUT},
         )
+        recorded: list[Event] = []
         with self._store.transaction(name) as log:
             if log.head().seq == 0:
                 log.append([Note(as_text(replace(beginning, problem=problem.to_dict())))])
                 (entry,) = log.read(limit=1)
-                Turn(log, Replay.begin(entry), now).record(carried)
+                turn = Turn(log, Replay.begin(entry), now)
+                turn.record(carried)
+                recorded = [beginning, *turn.appended]
         self._store.sync()
         found = type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
+        found._log_events(recorded)
         try:
             found._open(beginning, problem)  # it may have been there already
             with found.current() as replay:
