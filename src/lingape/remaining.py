@@ -60,12 +60,12 @@ class Remaining(NamedTuple):
         if self.median is None or self.low is None:
             return f"no end in sight: {tied}"
         if self.high is None:
-            return f"about {_rounded(self.median)} more pulls, or no end in sight: {tied}"
-        between = f"{_rounded(self.low)} to {_rounded(self.high)}"
-        return f"about {_rounded(self.median)} more pulls ({between} in 80 % of cases)"
+            return f"about {rounded(self.median)} more pulls, or no end in sight: {tied}"
+        between = f"{rounded(self.low)} to {rounded(self.high)}"
+        return f"about {rounded(self.median)} more pulls ({between} in 80 % of cases)"
 
 
-def _rounded(pulls: float) -> str:
+def rounded(pulls: float) -> str:
     """Return a number with the two digits that a forecast has."""
     return f"{float(f'{pulls:.2g}'):,.0f}"
 

@@ -162,6 +162,13 @@ class Values:
         """Whether there are enough rewards to estimate every arm."""
         return self._estimate.ready
 
+    @property
+    def estimates(self) -> FloatArray:
+        """The estimated value of each arm; NaN while there are too few rewards."""
+        if not self.ready:
+            return np.full(len(self.problem), np.nan)
+        return np.clip(self._estimate.means, *self._possible)
+
     def contrasts(self, weights: FloatArray) -> list[Interval]:
         """Return any sums of the arms' values.
 

@@ -1,14 +1,17 @@
-"""An event declared outside the package, by the recipe in CONTRIBUTING.md."""
+"""An event declared outside the package, by the recipe in CONTRIBUTING.md; and older logs."""
 
+import dataclasses
 import json
 from dataclasses import dataclass
 
 import pytest
 
 from lingape import Problem
-from lingape.errors import InvalidState
+from lingape.errors import Conflict, InvalidState
 from lingape.live import Experiment, read_export, verify
 from lingape.live.events import KINDS, Event, Time, as_data, from_data, words_by_kind
+from lingape.live.replay import Replay
+from lingape.live.store import START, chained
 
 PROBLEM = Problem([[1, 0], [0, 1]], noise=0.1)
 
@@ -126,3 +129,50 @@ def test_servers_and_pages_know_it(sqlite_url):
 def test_kinds_are_declared_once():
     with pytest.raises(TypeError, match="kind 'told' already"):
         type("Other", (Event,), {"kind": "told"})
+
+
+def as_format_3(path):
+    """Rewrite an export the way that logs of format 3 were written."""
+    digest, lines = START, []
+    for line in path.read_text().splitlines():
+        data = json.loads(line)
+        del data["hash"]
+        if data["event"] == "created":
+            data["format"] = 3
+            for name in ("question", "notes", "owner"):
+                data.pop(name, None)
+        digest = chained(digest, json.dumps(data, sort_keys=True, separators=(",", ":")))
+        lines.append(json.dumps(data | {"hash": digest}) + "\n")
+    path.write_text("".join(lines))
+
+
+def test_logs_of_format_3_are_read(url, tmp_path):
+    path = tmp_path / "run.jsonl"
+    with Experiment.open(f"sqlite:///{tmp_path}/new.db", "ads", create=PROBLEM) as new:
+        for ticket in new.ask(2):
+            new.tell(ticket, 0.5)
+        new.export(path)
+    as_format_3(path)
+    found = verify(read_export(path))
+    with Experiment.from_export(path, url) as old:
+        (created,) = old.events(limit=1)
+        assert (created.format, created.question) == (3, None)
+        assert old.verify() == found
+        old._save(old._memory)
+        old.add(0, 0.25)
+        old.export(tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_text().startswith(path.read_text())
+    with Experiment.open(url, "ads", create=PROBLEM) as again:  # from the snapshot
+        assert again._loaded == 4 and again.status().pulls == 3
+        assert verify(read_export(tmp_path / "again.jsonl")) == again.verify()
+    with pytest.raises(Conflict, match=r"question \(none there, 'Which\?' now\)"):
+        Experiment.open(url, "ads", create=PROBLEM, question="Which?")
+
+
+def test_other_formats_are_refused(sqlite_url):
+    Experiment.open(sqlite_url, "ads", create=PROBLEM).close()
+    with Experiment.open(sqlite_url, "ads") as experiment, experiment.current() as replay:
+        for other in (2, 5):
+            created = dataclasses.replace(replay.created, format=other)
+            with pytest.raises(InvalidState, match=f"format {other}.*reads 3 to 4"):
+                Replay(created, "")

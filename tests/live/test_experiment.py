@@ -609,6 +609,32 @@ def test_a_conflict_says_which_setting_differs(url, settings, words):
         Experiment.open(url, "ads", **(first | settings))
 
 
+def test_what_it_is_about(url, tmp_path):
+    about = {"question": "Which ad?", "notes": "Until May.\n" * 100, "owner": "Ada"}
+    with Experiment.open(url, "ads", create=EASY, **about) as experiment:
+        (created,) = experiment.events(limit=1)
+        assert {name: getattr(created, name) for name in about} == about
+        with experiment.refit("ads-2", per_arm=True) as successor:
+            (heir,) = successor.events(limit=1)
+            assert {name: getattr(heir, name) for name in about} == about
+        path = tmp_path / "run.jsonl"
+        experiment.export(path)
+    with Experiment.from_export(path, f"sqlite:///{tmp_path}/copy.db") as copy:
+        assert copy.events() == [created]
+    for said in ({}, {"question": ""}, {"owner": "Ada"}):
+        Experiment.open(url, "ads", create=EASY, **said).close()
+    with pytest.raises(Conflict, match=r"settings: owner \('Ada' there, 'Bob' now\)\."):
+        Experiment.open(url, "ads", create=EASY, owner="Bob")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"question": 201 * "?"}, {"notes": 20_001 * "n"}, {"owner": 3}, {"notes": "\udcff"}]
+)
+def test_what_cannot_be_said_of_it(url, wrong):
+    with pytest.raises(InvalidArgument, match=f"^{next(iter(wrong))} must be a text"):
+        Experiment.open(url, "ads", create=EASY, **wrong)
+
+
 def test_a_crowd_takes_over_snapshots(url, monkeypatch):
     """Who fell far behind reads what others made of the log; the state is the same to the bit."""
     with (

@@ -447,8 +447,34 @@ def test_a_server_announces_an_answer_once(mailbox, url):
 
 def test_what_is_recorded_is_logged(url, caplog):
     with caplog.at_level(logging.INFO, logger="lingape"):
-        changing(url).close()
+        with changing(url) as experiment:
+            experiment.refit("next").close()
+            experiment.refit("next").close()
     said = [record.getMessage() for record in caplog.records]
     kinds = [one.rpartition(" ")[2] for one in said if one.startswith("ads: event")]
-    assert kinds == ["joined", "retired", "corrected", "settled"]
+    assert kinds == ["created", "joined", "retired", "corrected", "settled"]
+    successor = [one for one in said if one.startswith("next: event")]
+    assert successor[:2] == ["next: event 1, created", "next: event 2, carried"]
+    assert len(successor) == len(set(successor)) <= 3
     assert {record.name for record in caplog.records} == {"lingape.live.turns"}
+
+
+def test_archiving_only_tidies_the_list(url):
+    with Outpost(url) as outpost, Client(outpost.url) as client:
+        ads = client.create("ads", PROBLEM)
+        assert ads.archive() == ads.archive() == (0, False)
+        assert client.experiments()[0].archived and ads.status().archived
+        assert ads.tell(ads.ask()[0], 0.5) == (1, False)
+        ads.archive(False)
+        assert not ads.status().archived
+        assert [event.archived for event in ads.events() if event.kind == "archived"] == [
+            *(True, False)
+        ]
+        ads.verify()
+        with pytest.raises(InvalidArgument):
+            ads.archive("yes")
+    with (
+        Experiment.open(url, "ads") as here,
+        pytest.raises(InvalidArgument, match="True or False"),
+    ):
+        here.archive(1)

@@ -14,6 +14,7 @@ from outpost import Outpost
 
 from console import ROOT, lasting
 from lingape.cli import main
+from lingape.cli.live import open_experiment
 from lingape.live import Experiment
 
 BEST = "Settled. No arm is better than blue"
@@ -71,7 +72,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert json.loads(call("certificate", "--json"))["arm"] == 1
     assert BEST in call("ask", code=3)
     assert json.loads(invoke("list", place, "--json")) == [
-        {"name": "ads", "arms": 2, "pulls": 2, "settled": True, "warnings": []}
+        {"name": "ads", "arms": 2, "pulls": 2, "settled": True, "archived": False, "warnings": []}
     ]
     assert "The log is whole" in call("verify")
     path = tmp_path / "run.jsonl"
@@ -79,6 +80,17 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert "exists. Remove it first" in call("export", path, code=1)
     assert "The log is whole: 7 events" in invoke("verify", path)
     assert json.loads(invoke("verify", path, "--json"))["events"] == 7
+
+
+def test_what_it_is_about(place, arms):
+    about = ["--question", "Which ad?", "--notes", "Until May.", "--owner", "Ada"]
+    invoke("new", place, "ads", arms, "--binary", *about)
+    invoke("new", place, "ads", arms, "--binary")
+    with open_experiment(place, "ads") as experiment:
+        (created,) = experiment.events()
+    assert (created.question, created.notes, created.owner) == ("Which ad?", "Until May.", "Ada")
+    other = invoke("new", place, "ads", arms, "--binary", "--owner", "Bob", code=1)
+    assert "owner ('Ada' there, 'Bob' now)" in other
 
 
 def test_an_export_is_imported(arms, url, tmp_path):
@@ -202,6 +214,20 @@ def test_an_arm_that_always_fails_does_not_go_on_for_ever(arms, url):
     assert "use --worst" not in told  # which would not help
 
 
+def test_lists_leave_out_what_is_archived(place, arms):
+    for name in ("ads", "old"):
+        invoke("new", place, name, arms, "--binary")
+    assert invoke("archive", place, "old") == "0 rewards.\n"
+    shown = invoke("list", place)
+    assert "ads\t2 arms\t0 rewards\trunning\n" in shown and "old" not in shown
+    assert "1 archived, not shown; --all shows all." in shown
+    everything = invoke("list", place, "--all")
+    assert "old\t2 arms\t0 rewards\trunning, archived\n" in everything
+    assert "not shown" not in everything
+    assert json.loads(invoke("archive", place, "old", "--undo", "--json"))["archived"] is False
+    assert "old\t2 arms\t0 rewards\trunning\n" in invoke("list", place)
+
+
 def test_lists_say_which_experiments_are_doubtful(place, arms):
     invoke("new", place, "ads", arms, "--noise-scale", 0.1)
     for arm in (0, 1) * 10:
@@ -316,6 +342,7 @@ def test_an_export_to_standard_output(arms, url, tmp_path):
 THREADS = """
 import os, sys
 from lingape.cli import main
+from lingape.cli.live import open_experiment
 try:
     main(sys.argv[1:])
 except SystemExit as end:

@@ -22,8 +22,11 @@ import lingape
 from lingape.cli import main
 from lingape.errors import InvalidArgument, StorageFailed
 from lingape.live import (
+    Activity,
     ArmFit,
+    ArmsPage,
     Experiment,
+    Hour,
     LogCertificate,
     ModelCheck,
     Point,
@@ -31,9 +34,11 @@ from lingape.live import (
     Standing,
     Status,
     Summary,
+    Worker,
     read_export,
     verify,
 )
+from lingape.live.history import History
 from lingape.live.server import Limits, create_app
 from lingape.live.server.schemas import answer_model
 from lingape.live.server.shelf import HistoryPage, Shelf
@@ -140,6 +145,7 @@ def test_creating_again(calls):
 
 def test_the_document_says_what_is_sent(calls):
     """Answers are made by to_dict and described by classes: field by field the same."""
+    post(calls, "ask", {"worker": "me"})
     settle(calls)
     post(calls, "void", {"ticket": "x"}, 404)
     now, line = get(calls), calls.get("/api/experiments").json()["experiments"][0]
@@ -150,6 +156,10 @@ def test_the_document_says_what_is_sent(calls):
         (now["check"], ModelCheck),
         (now["check"]["arms"][0], ArmFit),
         (now["standings"][0], Standing),
+        (get(calls, "/arms"), ArmsPage),
+        (get(calls, "/activity"), Activity),
+        (get(calls, "/activity")["hours"][0], Hour),
+        (get(calls, "/activity")["workers"][0], Worker),
         (get(calls, "/history"), HistoryPage),
         (get(calls, "/history")["points"][0], Point),
     ):
@@ -434,6 +444,48 @@ def test_many_arms(url):
         assert now["leader"] in [standing["arm"] for standing in now["standings"]]
 
 
+def test_pages_of_arms(calls, url):
+    settle(calls)
+    found = get(calls, "/arms?search=B&sort=value&start=0&limit=1")
+    assert [one["name"] for one in found["standings"]] == ["blue"] and found["total"] == 1
+    assert get(calls, "/arms")["standings"] == get(calls)["standings"]
+    assert get(calls, "/arms?search=%F0%9F%8E%88") == {"standings": [], "total": 0}
+    for query in ("limit=501", "limit=0", "start=-1", "sort=worst", f"search={201 * 'x'}"):
+        get(calls, f"/arms?{query}", 422)
+    with Outpost(url) as outpost, lingape.Client(outpost.url) as client:
+        remote = client.experiment("ads")
+        with Experiment.open(url, "ads") as here:
+            assert remote.arms() == here.arms()
+            assert remote.arms("blue & b", sort="name") == here.arms("blue & b")
+        with pytest.raises(InvalidArgument, match="best"):
+            remote.arms(sort="worst")
+
+
+def test_what_it_is_about(url):
+    with serving(url) as client:
+        about = {"question": "Which?", "notes": 20_000 * "n", "owner": "Ada"}
+        answer = client.post("/api/experiments", json=NEW | about)
+        assert answer.status_code == 201 and answer.json().items() >= about.items()
+        assert client.post("/api/experiments", json=NEW | {"owner": None}).status_code == 201
+        other = client.post("/api/experiments", json=NEW | {"owner": "Bob"})
+        assert other.status_code == 409 and "owner ('Ada' there" in other.json()["error"]
+        for name, most in (("question", 200), ("notes", 20_000), ("owner", 200)):
+            wrong = client.post("/api/experiments", json=NEW | {name: (most + 1) * "x"})
+            assert wrong.status_code == 422 and name in wrong.json()["error"]
+
+
+def test_a_history_begins_with_the_corrections(calls, monkeypatch):
+    for i in range(20):
+        post(calls, "add", {"arm": i % 2, "reward": 0.001 * i})
+    for event in (2, 3, 4):
+        post(calls, "correct", {"what": event, "reward": 0.5, "reason": "typing error"})
+    begun = []
+    begin = History.__init__
+    monkeypatch.setattr(History, "__init__", lambda *given: begun.append(1) or begin(*given))
+    found = get(calls, "/history")
+    assert found["complete"] and len(found["points"]) == 19 and len(begun) == 1
+
+
 def test_history(calls):
     assert get(calls, "/history") == {"points": [], "event": 1, "complete": True}
     for i in range(60):
@@ -527,7 +579,7 @@ def test_forms_of_other_sites_are_refused(calls):
     for path in ("/nowhere", "/api/experiments/ads/export", "/api/health"):  # nothing to post to
         assert calls.post(path, content=b"{}").status_code in (404, 405)
     posts = [path for path, does in calls.app.openapi()["paths"].items() if "post" in does]
-    assert len(posts) == 9
+    assert len(posts) == 10
     for path in posts:
         assert calls.post(path.replace("{name}", "ads"), content=b"{}").status_code == 415
 
@@ -618,7 +670,7 @@ def test_the_shelf_keeps_few_open(url):
     shelf = Shelf(url, most=2)
     problem = lingape.Problem(PROBLEM["arms"], noise=1.0)
     for i in range(5):
-        shelf.create(f"e{i}", problem, "lingape", 0)
+        shelf.create(f"e{i}", problem, explorer="lingape")
 
     def work():
         for i in range(30):

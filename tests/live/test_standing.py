@@ -1,6 +1,7 @@
 """How an experiment stands, for every explorer that can serve."""
 
 import json
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from lingape.errors import InvalidArgument
 from lingape.explorers import EXPLORERS
 from lingape.live import Status, experiments
 from lingape.live.replay import make_explorer
+from lingape.live.summary import valid_until
 
 PROBLEM = Problem(ARMS, norm_bound=2.0, noise=1.0)
 
@@ -149,8 +151,133 @@ def test_history(url):
         points = experiment.history()
         assert [point.pulls for point in points] == list(range(6, 41))
         now = experiment.status()
-        assert points[-1] == (40, now.leader, now.rival, now.gap_bound)
+        assert points[-1] == (40, now.leader, now.rival, now.gap_bound, now.last, None, None)
         assert experiment.history(2) == [points[0], points[-1]]
         for wrong in (1, True, 2.0, "many"):
             with pytest.raises(InvalidArgument, match="whole number from 2"):
                 experiment.history(wrong)
+
+
+def test_the_history_of_a_race(url, clock):
+    rng = np.random.default_rng(0)
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise=0.3), clock=clock) as experiment:
+        while not (status := experiment.status()).settled:
+            for ticket in experiment.ask(3):
+                clock.now += 1
+                experiment.tell(ticket, float(ARMS[ticket.arm] @ THETA + 0.3 * rng.normal()))
+        points = experiment.history(2_000)
+        assert [point.time for point in points] == sorted({point.time for point in points})
+        assert {point.left for point in points} > {6, 1} and points[-1].left == 1
+        assert points[0].p_value == 1.0 and points[-1].p_value <= 0.05
+        last = [one.p_value for one in status.standings if one.arm != status.answer]
+        assert points[-1].p_value == max(last)
+        assert points[-1].left == 6 - status.ruled_out
+
+
+def test_thinned_histories_are_those_of_all_points(url, monkeypatch):
+    problem = Problem(ARMS, noise=1.0, delta=1e-9)
+    with Experiment.open(url, "ads", create=problem) as experiment:
+        for i in range(101):
+            experiment.add(i % 6, pull(i % 6))
+        experiment.ask(5)
+        full = experiment.history()
+        monkeypatch.setattr("lingape.live.history.KEPT", 10)
+        thin = experiment.history()
+        assert len(thin) <= 11 and thin[0] == full[0] and thin[-1] == full[-1]
+        assert set(thin) < set(full)
+
+
+def test_a_line_says_how_it_stands(url, clock):
+    clock.now = datetime(2024, 5, 1, 12).timestamp()
+    problem = Problem(np.eye(3), noise=0.5, control=0, names=["a", "b", "c"])
+    about = {"question": "Which?", "notes": "Until May.", "owner": "Ada"}
+    with Experiment.open(url, "ads", create=problem, clock=clock, **about) as experiment:
+        status = experiment.status()
+        assert (status.question, status.notes, status.owner) == ("Which?", "Until May.", "Ada")
+        assert (status.share_done, status.value, status.lift, status.today) == (0.0, None, None, 0)
+        assert (status.control, status.control_name) == (0, "a")
+        assert status.answer_pulls is status.settled_pulls is None
+        assert str(status).startswith("Which?\nToo early to say: ")
+        for i in range(30):
+            experiment.add(i % 3, 0.1 * (i % 3) + 0.3 * (-1) ** (i // 3))
+        status = experiment.status()
+        assert not status.settled and status.leader == 2
+        standings = {one.arm: one for one in status.standings}
+        for name in ("value", "value_low", "value_high", "lift", "lift_low", "lift_high"):
+            assert getattr(status, name) == getattr(standings[2], name) is not None
+        left = status.remaining.median
+        assert status.share_done == (None if left is None else 30 / (30 + left))
+        assert (status.today, status.answer_pulls, status.began) == (30, 10, clock.now)
+        with experiment.current() as replay:
+            assert valid_until(replay, clock.now) == datetime(2024, 5, 2).timestamp()
+        clock.now = datetime(2024, 5, 2).timestamp()
+        experiment.archive()
+        status = experiment.status()
+        assert (status.today, status.last) == (0, clock.now)
+        while not experiment.status().settled:
+            for arm in range(3):
+                experiment.add(arm, [-2.0, -2.0, 2.0][arm])
+        status = experiment.status()
+        assert status.share_done == 1.0 and status.remaining is None
+        assert status.settled_pulls == status.pulls
+
+
+@pytest.fixture
+def catalogue(url):
+    """An experiment with a few hundred arms, of which some have rewards."""
+    angles = np.linspace(0, 1.5, 600)
+    names = [f"Item {i:03}" for i in range(599)] + ["aardvark"]
+    arms = np.column_stack([np.cos(angles), np.sin(angles)])
+    problem = Problem(arms, names=names, noise=1.0, minimize=True)
+    with Experiment.open(url, "ads", create=problem, explorer="lingape(start=spanning)") as found:
+        for arm in (0, 599, 300, 300, 300, 7):
+            found.add(arm, float(np.cos(angles[arm])))
+        found.void(found.ask()[0], "node lost")
+        yield found
+
+
+def test_pages_of_arms(catalogue):
+    first, second = catalogue.arms(limit=400), catalogue.arms(start=400, limit=400)
+    assert first.total == second.total == 600
+    everyone = [*first.standings, *second.standings]
+    assert sorted(one.arm for one in everyone) == list(range(600))
+    ends = [one.high for one in everyone]
+    assert ends == sorted(ends, reverse=True)
+    known = {one.arm: one for one in catalogue.status().standings}
+    assert all(known.get(one.arm, one) == one for one in everyone)
+    assert catalogue.arms(start=600) == ((), 600)
+
+
+def test_arms_in_other_orders(catalogue):
+    values = [one.value for one in catalogue.arms(sort="value", limit=500).standings]
+    assert values == sorted(values)  # the lowest is the best
+    assert [one.pulls for one in catalogue.arms(sort="pulls", limit=5).standings] == [
+        3,
+        1,
+        1,
+        1,
+        0,
+    ]
+    assert [one.voided for one in catalogue.arms(sort="voided", limit=2).standings] == [1, 0]
+    assert [one.arm for one in catalogue.arms(sort="name", limit=2).standings] == [599, 0]
+    with pytest.raises(InvalidArgument, match="sort must be one of best, value, .*got 'worst'"):
+        catalogue.arms(sort="worst")
+
+
+def test_searching_for_arms(catalogue):
+    found = catalogue.arms("ITEM 01", sort="name", limit=3)
+    assert [one.name for one in found.standings] == ["Item 010", "Item 011", "Item 012"]
+    assert found.total == 10
+    assert [one.arm for one in catalogue.arms("599").standings] == [599]
+    assert catalogue.arms("nothing") == ((), 0)
+    for wrong in ({"limit": 501}, {"limit": 0}, {"start": -1}, {"search": 201 * "x"}):
+        with pytest.raises(InvalidArgument, match=next(iter(wrong))):
+            catalogue.arms(**wrong)
+
+
+def test_arms_before_there_are_rewards(url):
+    with Experiment.open(url, "ads", create=Problem(ARMS, noise=1.0)) as experiment:
+        for sort in ("best", "value", "name"):
+            found = experiment.arms(sort=sort)
+            assert [one.arm for one in found.standings] == list(range(6)) and found.total == 6
+            assert all(one.value is None for one in found.standings)

@@ -130,14 +130,16 @@ def _say_progress(
     "--norm-bound", type=float, help="S, an upper bound on the length of θ, for some bounds."
 )
 @click.option("--seed", default=0, show_default=True, help="For explorers that draw at random.")
+@click.option("--question", metavar="TEXT", help="What is to be found out, for people.")
+@click.option("--notes", metavar="TEXT", help="What else people should know.")
+@click.option("--owner", metavar="TEXT", help="Whom to ask about it.")
 @as_json
 def new(
     url: str,
     name: str,
     problem: "Problem",
-    explorer: str,
-    seed: int,
     json: bool,
+    **settings: Any,
 ) -> None:
     """Begin an experiment with the arms in a table, one row per arm, as for lingape find.
 
@@ -149,9 +151,9 @@ def new(
 
     if _remote(url):
         with _client(url) as client:
-            client.create(name, problem, explorer=explorer, seed=seed)
+            client.create(name, problem, **settings)
     else:
-        Experiment.open(url, name, create=problem, explorer=explorer, seed=seed).close()
+        Experiment.open(url, name, create=problem, **settings).close()
     with open_experiment(url, name) as begun:
         status = begun.status()
     say(status.to_dict() if json else f"{name}: {len(problem)} arms, {_rewards(status.pulls)}.")
@@ -159,18 +161,23 @@ def new(
 
 @live.command("list")
 @click.argument("url")
+@click.option("--all", "everything", is_flag=True, help="Those that were archived, too.")
 @as_json
-def list_(url: str, json: bool) -> None:
+def list_(url: str, everything: bool, json: bool) -> None:
     """Print the experiments, one per line: name, arms, rewards, state; separated by tabs.
 
     The state is "running" or "settled", with ", but doubtful" where the model check warns: then
-    lingape live status says why. If a log is damaged: name, damaged, and what to do.
+    lingape live status says why; and with ", archived" where it was taken off the list. If a log
+    is damaged: name, damaged, and what to do.
     """
     from ..live import Unreadable, experiments
 
-    found = experiments(url, _token())
+    known = experiments(url, _token())
+    found = [one for one in known if everything or not getattr(one, "archived", False)]
+    if out := len(known) - len(found):
+        say(f"{out} archived, not shown; --all shows all.", err=True)
     if json:
-        shown = ("name", "arms", "pulls", "settled", "warnings")
+        shown = ("name", "arms", "pulls", "settled", "archived", "warnings")
         say(
             [
                 {"name": one.name, "damaged": True, "error": one.error}
@@ -184,8 +191,9 @@ def list_(url: str, json: bool) -> None:
         if isinstance(one, Unreadable):
             say(f"{printable(one.name)}\tdamaged\t{printable(one.error)}")
         else:
-            say(f"{printable(one.name)}\t{one.arms} arms\t{_rewards(one.pulls)}\t{one.state}")
-    if not found:
+            state = one.state + (", archived" if one.archived else "")
+            say(f"{printable(one.name)}\t{one.arms} arms\t{_rewards(one.pulls)}\t{state}")
+    if not known:
         say("There are no experiments yet; lingape live new begins one.", err=True)
 
 
@@ -359,6 +367,17 @@ def correct(
     with open_experiment(url, name) as experiment:
         progress = experiment.correct(what, value, reason, key=key)
         _say_progress(experiment, progress, json, corrected=what, reward=value, reason=reason)
+
+
+@live.command()
+@place
+@click.option("--undo", is_flag=True, help="Put it back on the list.")
+@as_json
+def archive(url: str, name: str, undo: bool, json: bool) -> None:
+    """Take an experiment off the list; nothing else changes."""
+    with open_experiment(url, name) as experiment:
+        progress = experiment.archive(not undo)
+        _say_progress(experiment, progress, json, archived=not undo)
 
 
 @live.command()

@@ -4,10 +4,12 @@ An append-only log of events is the truth, and everything else follows from it: 
 asked for, what they paid, and what is proven.
 """
 
+from .activity import Activity, Hour, Worker
 from .client import Client, RemoteExperiment
 from .crew import Failure, Outcome
 from .events import (
     Added,
+    Archived,
     Asked,
     Carried,
     Corrected,
@@ -26,13 +28,17 @@ from .model_check import ArmFit, ModelCheck, check_model
 from .notices import Notice
 from .replay import Addition, LogCertificate, Progress
 from .reports import report
-from .standing import Standing, Status, Summary, Unreadable
+from .standing import ArmsPage, Standing, Status
+from .summary import Summary, Unreadable
 from .tickets import Ticket
 from .verification import Verification, read_export, verify
 
 __all__ = [
+    "Activity",
     "Added",
     "Addition",
+    "Archived",
+    "ArmsPage",
     "ArmFit",
     "Asked",
     "Carried",
@@ -42,6 +48,7 @@ __all__ = [
     "Event",
     "Experiment",
     "Failure",
+    "Hour",
     "Joined",
     "LogCertificate",
     "ModelCheck",
@@ -60,6 +67,7 @@ __all__ = [
     "Unreadable",
     "Verification",
     "Voided",
+    "Worker",
     "check_model",
     "experiments",
     "read_export",

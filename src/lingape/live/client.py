@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -23,14 +24,16 @@ from ..factors import Level
 from ..noise import NoiseLike, checked_noise
 from ..problem import Problem
 from ..values import Values
+from .activity import Activity
 from .addresses import checked_url
 from .crew import LOOK, Workplace
 from .events import Event, from_data
 from .history import Point
 from .model_check import ModelCheck
 from .replay import Addition, LogCertificate, Progress, Tallies
-from .standing import Status, Summary, Unreadable
-from .texts import checked_name
+from .standing import ArmsPage, Order, Status
+from .summary import Summary, Unreadable
+from .texts import checked_name, checked_text
 from .tickets import Ticket, TimeToLive, id_of
 from .verification import Verification, read_export, verify
 
@@ -115,6 +118,9 @@ class Client:
         *,
         explorer: str = "race",
         seed: int = 0,
+        question: str | None = None,
+        notes: str | None = None,
+        owner: str | None = None,
     ) -> "RemoteExperiment":
         """Begin an experiment; if it exists with the same settings, go on with it.
 
@@ -123,12 +129,19 @@ class Client:
         explorer: which algorithm chooses arms, with settings if needed, such as
             "lingape(bound=self_normalized)".
         seed: of explorers that draw random numbers.
+        question: what is to be found out, in a sentence for people. If the experiment is there
+            already, what is not given here is as it was.
+        notes: what else people should know.
+        owner: whom to ask about it.
         """
         body = {
             "name": checked_name(name),
             "problem": problem.to_dict(),
             "explorer": explorer,
             "seed": seed,
+            "question": question,
+            "notes": notes,
+            "owner": owner,
         }
         self._post("/api/experiments", body, Status.from_dict)
         return RemoteExperiment(self, name)
@@ -249,6 +262,10 @@ class RemoteExperiment(Workplace):
         }
         return self._post("correct", body, _progress)
 
+    def archive(self, archived: bool = True) -> Progress:
+        """Take the experiment off the list, or put it back; see Experiment.archive."""
+        return self._post("archive", {"archived": archived}, _progress)
+
     def refit(
         self,
         name: str,
@@ -281,6 +298,14 @@ class RemoteExperiment(Workplace):
         """Return how the experiment stands, with the bound that also decides when to stop."""
         return self._get("", Status.from_dict)
 
+    def arms(
+        self, search: str = "", sort: Order = "best", start: int = 0, limit: int = 50
+    ) -> ArmsPage:
+        """Return how arms stand, a page at a time; see Experiment.arms."""
+        wanted = {"search": checked_text("search", search) or "", "sort": sort}
+        query = urlencode(wanted | {"start": start, "limit": limit})
+        return self._get(f"/arms?{query}", lambda data: restored(ArmsPage, data))
+
     def certificate(self) -> LogCertificate:
         """Return what is proven now; once settled, always the same."""
         return self._get("/certificate", LogCertificate.from_dict)
@@ -298,6 +323,10 @@ class RemoteExperiment(Workplace):
             np.array(rewards.means),
             np.array(rewards.squares),
         )
+
+    def activity(self) -> Activity:
+        """Return when rewards came, hour by hour, and what became of each worker's tickets."""
+        return self._get("/activity", lambda data: restored(Activity, data))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return the events whose number is above `after`, at most `limit`, oldest first."""

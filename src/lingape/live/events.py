@@ -25,7 +25,8 @@ from ..errors import InvalidState, in_words
 if TYPE_CHECKING:
     from .replay import Replay
 
-FORMAT = 3
+OLDEST, FORMAT = 3, 4  # that are read; the latter is written
+ABOUT = ("question", "notes", "owner")  # of an experiment: words for people
 KINDS: dict[str, "type[Event]"] = {}
 
 
@@ -59,6 +60,12 @@ def _number(value: Any) -> float:
     if type(value) not in (int, float) or not abs(value) <= LARGEST or math.isnan(value):
         raise ValueError(f"{value!r} is not a finite number")
     return float(value)
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
 
 
 def _text(value: Any) -> str:
@@ -106,6 +113,7 @@ Texts = Annotated[tuple[str, ...], Form(_texts)]
 Rewards = Annotated[tuple[tuple[int, float], ...], Form(_rewards)]  # arm and reward
 Tickets = Annotated[tuple[tuple[str, int], ...], Form(_tickets)]  # id and arm
 _FORMS: dict[Any, Form] = {
+    bool: Form(_truth),
     int: Form(_whole),
     float: Form(_number),
     str: Form(_text),
@@ -169,6 +177,9 @@ class Created(Event):
     seed: for explorers that draw at random.
     version: of lingape.
     format: of the log.
+    question: what it is to find out, in words for people, if that was said.
+    notes: what else people should know, if that was said.
+    owner: whom to ask about it, if that was said.
     """
 
     kind = "created"
@@ -180,6 +191,9 @@ class Created(Event):
     seed: int
     version: str
     format: int = FORMAT
+    question: str | None = None
+    notes: str | None = None
+    owner: str | None = None
 
     def apply(self, replay: "Replay", digest: str) -> None:
         raise damaged(self.seq, "a log has one beginning")
@@ -241,7 +255,7 @@ class Told(Event):
         if reward is not None:
             replay.learn(self.seq, self.arm, reward, asked=True)
             replay.times.append(self.time)
-        replay.close(self.seq, self.ticket, void=reward is None)
+        replay.close(self, self.ticket, void=reward is None)
         replay.told += reward is not None
         replay.voided += reward is None
 
@@ -265,7 +279,7 @@ class Voided(Event):
         return of_ticket(self.ticket)  # told or voided, never both
 
     def apply(self, replay: "Replay", digest: str) -> None:
-        replay.close(self.seq, self.ticket, void=True)
+        replay.close(self, self.ticket, void=True)
         replay.voided += 1
 
 
@@ -410,6 +424,22 @@ class Corrected(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Archived(Event):
+    """It was taken off the list of experiments, or put back; nothing else changes.
+
+    seq, time: as for every Event.
+    archived: whether it was taken off.
+    """
+
+    kind = "archived"
+    words = "{archived}"
+    archived: bool
+
+    def apply(self, replay: "Replay", digest: str) -> None:
+        replay.archived = self.archived
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settled(Event):
     """The question was answered, by the event before.
 
@@ -433,6 +463,7 @@ class Settled(Event):
         if self.corrections != replay.corrected:
             raise damaged(self.seq, f"there were {replay.corrected} corrections before it")
         replay.settled, replay.settled_digest = self, digest
+        replay.settled_pulls = replay.progress.pulls
 
 
 def keyed(what: str, key: str) -> str:
@@ -452,10 +483,20 @@ def _forms(kind: str) -> dict[str, Form]:
     return {field.name: _form(hints[field.name]) for field in fields(KINDS[kind])}
 
 
+@cache
+def _omitted(kind: str) -> frozenset[str]:
+    """Return the fields that are not written where they are None: older logs lack them."""
+    return frozenset(field.name for field in fields(KINDS[kind]) if field.default is None)
+
+
 def as_data(event: Event) -> dict[str, Any]:
     """Return an event as JSON-able data."""
-    written = {name: form.write(getattr(event, name)) for name, form in _forms(event.kind).items()}
-    return {"event": event.kind} | written
+    data: dict[str, Any] = {"event": event.kind}
+    for name, form in _forms(event.kind).items():
+        value = getattr(event, name)
+        if value is not None or name not in _omitted(event.kind):
+            data[name] = form.write(value)
+    return data
 
 
 def as_text(event: Event) -> str:
@@ -478,10 +519,12 @@ def from_data(data: Any, *, place: int) -> Event:
     if not isinstance(said, str) or said not in KINDS:
         raise damaged(place, f"it is none of {', '.join(KINDS)}")
     forms = _forms(said)
-    if set(data) != forms.keys() | {"event"}:
+    if set(data) | _omitted(said) != forms.keys() | {"event"}:
         raise damaged(place, f"an event {said} has {', '.join(sorted(forms))}")
     values = {}
     for name, form in forms.items():
+        if name not in data:
+            continue
         try:
             values[name] = form.read(data[name])
         except (TypeError, ValueError) as reason:
@@ -506,8 +549,8 @@ def damaged(place: int, why: str) -> InvalidState:
 
 def changed_settings(there: Created, now: Created) -> list[str]:
     """Return the settings in which the beginnings of two experiments differ, and how."""
-    old, new = (created.problem | as_data(created) for created in (there, now))
-    names = [*there.problem, "explorer", "seed", "format"]
+    old, new = (created.problem | vars(created) for created in (there, now))
+    names = [*there.problem, "explorer", "seed", *ABOUT]
     return [
         f"{name} {_contrast(old[name], new[name])}" for name in names if old[name] != new[name]
     ]

@@ -20,9 +20,12 @@ from ..noise import NoiseLike
 from ..problem import Problem
 from ..values import Values
 from . import losses
+from .activity import Activity
 from .crew import Workplace
 from .events import (
+    ABOUT,
     Added,
+    Archived,
     Asked,
     Carried,
     Corrected,
@@ -42,10 +45,10 @@ from .events import (
 from .history import History, Point
 from .model_check import ModelCheck, certified, check, ticket_doubts
 from .replay import Addition, LogCertificate, Progress, Replay, make_explorer
-from .standing import Status, status_of
+from .standing import ArmsPage, Order, Status, arms_of, status_of
 from .store import Note, open_store, read_linked, read_pages
 from .successor import heritage, remodelled
-from .texts import checked_name, checked_text
+from .texts import LONGEST_NOTES, checked_name, checked_text
 from .tickets import TICKET, Ticket, TimeToLive, checked_ttl, id_of, ticket_id, tickets_of
 from .turns import SharedLog, Turn
 from .verification import Verification, export_line, read_export, verify
@@ -59,6 +62,7 @@ VERBS = (
     "add_arms",
     "retire",
     "correct",
+    "archive",
 )  # methods that record something, also over HTTP
 
 
@@ -78,6 +82,9 @@ class Experiment(SharedLog, Workplace):
         create: Problem | None = None,
         explorer: str = "race",
         seed: int = 0,
+        question: str | None = None,
+        notes: str | None = None,
+        owner: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Open an experiment, or with `create` begin it.
@@ -88,6 +95,10 @@ class Experiment(SharedLog, Workplace):
             is started again continues it.
         explorer: as text, with settings if needed: "lingape(bound=self_normalized)".
         seed: for explorers that draw at random.
+        question: what is to be found out, in a sentence for people; at most 200 letters. If the
+            experiment is there already, what is not given here is as it was.
+        notes: what else people should know; at most 20,000 letters.
+        owner: whom to ask about it; at most 200 letters.
         clock: returns the seconds since 1970. For tests.
 
         >>> import tempfile
@@ -101,7 +112,8 @@ class Experiment(SharedLog, Workplace):
         checked_name(name)
         beginning = None
         if create is not None:
-            beginning = _beginning(name, create, explorer, seed, rounded_time(clock()))
+            about = {"question": question, "notes": notes, "owner": owner}
+            beginning = _beginning(name, create, explorer, seed, rounded_time(clock()), about)
         experiment = cls(open_store(url, create=create is not None), name, clock=clock)
         try:
             experiment._open(beginning, create)
@@ -122,9 +134,11 @@ class Experiment(SharedLog, Workplace):
         if missing and beginning is not None and problem is not None:
             text = as_text(replace(beginning, problem=problem.to_dict()))
             with self._store.transaction(self.name) as log:
-                if log.head().seq == 0:  # no other process was faster
+                missing = log.head().seq == 0  # no other process was faster
+                if missing:
                     log.append([Note(text)])
             self._store.sync()
+            self._log_events([beginning] if missing else [])
         with self.current() as replay:
             created = replay.created
         if beginning is not None and problem is not None:
@@ -132,11 +146,18 @@ class Experiment(SharedLog, Workplace):
             if first.began is not None or first.retired:  # as it was begun
                 (begun,) = self.events(limit=1)
                 first = Problem(**begun.problem)  # type: ignore[attr-defined]
-            same = replace(created, time=beginning.time, version=beginning.version) == beginning
-            if not same or first != problem:
+            said = {name: getattr(beginning, name) or getattr(created, name) for name in ABOUT}
+            wanted = replace(
+                beginning,
+                time=created.time,
+                version=created.version,
+                format=created.format,
+                **said,
+            )
+            if wanted != created or first != problem:
                 others = changed_settings(
                     replace(created, problem=first.to_dict()),
-                    replace(beginning, problem=problem.to_dict()),
+                    replace(wanted, problem=problem.to_dict()),
                 )
                 raise Conflict(
                     f"There is an experiment {self.name!r} in {self._store.url} already, with "
@@ -379,11 +400,41 @@ class Experiment(SharedLog, Workplace):
 
         return self._in_turn(act, None if key is None else keyed("correct", key))
 
+    def archive(self, archived: bool = True) -> Progress:
+        """Take the experiment off the list, or put it back; doing so again changes nothing.
+
+        It only tidies the list: asking and telling go on as before.
+        archived: whether to take it off; False puts it back.
+        """
+        if not isinstance(archived, bool):
+            raise InvalidArgument(f"archived must be True or False; got {glimpse(archived)}.")
+
+        def act(turn: Turn) -> Progress:
+            if turn.replay.archived != archived:
+                turn.record(Archived(**turn.next, archived=archived))
+            return turn.replay.progress
+
+        return self._in_turn(act)
+
     def status(self) -> Status:
         """Return how the experiment stands, with the bound that also decides when to stop."""
         now = self._now()
         with self.current() as replay:
             return status_of(replay, now)
+
+    def arms(
+        self, search: str = "", sort: Order = "best", start: int = 0, limit: int = 50
+    ) -> ArmsPage:
+        """Return how arms stand, a page at a time.
+
+        search: part of the name of the arms to return, or the number of one.
+        sort: what comes first: "best" for those that may be best, "value" for the best averages,
+            "pulls" and "voided" for the most of these, "name" for the alphabet.
+        start: how many to leave out.
+        limit: how many to return, at most 500.
+        """
+        with self.current() as replay:
+            return arms_of(replay, self._now(), search, sort, start, limit)
 
     def certificate(self) -> LogCertificate:
         """Return what is proven now, with the arm's value and why it may be wrong.
@@ -405,6 +456,11 @@ class Experiment(SharedLog, Workplace):
         """Return what rewards say about the values of arms, and of anything made of them."""
         with self.current() as replay:
             return replay.values()
+
+    def activity(self) -> Activity:
+        """Return when rewards came, hour by hour, and what became of each worker's tickets."""
+        with self.current() as replay:
+            return replay.activity(self._now())
 
     def refit(
         self,
@@ -454,15 +510,24 @@ class Experiment(SharedLog, Workplace):
             problem.check_reward(reward)
         begun = state.created
         beginning = _beginning(
-            checked_name(name), problem, explorer or begun.explorer, begun.seed, now
+            checked_name(name),
+            problem,
+            explorer or begun.explorer,
+            begun.seed,
+            now,
+            {name: getattr(begun, name) for name in ABOUT},
         )
+        recorded: list[Event] = []
         with self._store.transaction(name) as log:
             if log.head().seq == 0:
                 log.append([Note(as_text(replace(beginning, problem=problem.to_dict())))])
                 (entry,) = log.read(limit=1)
-                Turn(log, Replay.begin(entry), now).record(carried)
+                turn = Turn(log, Replay.begin(entry), now)
+                turn.record(carried)
+                recorded = [beginning, *turn.appended]
         self._store.sync()
         found = type(self)(open_store(self._store.url, create=False), name, clock=self._clock)
+        found._log_events(recorded)
         try:
             found._open(beginning, problem)  # it may have been there already
             with found.current() as replay:
@@ -590,7 +655,14 @@ def _plain_arm(arm: Any) -> Any:
     return [as_float(value) for value in _several("An arm's features", arm)]
 
 
-def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float) -> Created:
+def _beginning(
+    name: str,
+    problem: Problem,
+    explorer: str,
+    seed: int,
+    now: float,
+    about: Mapping[str, str | None],
+) -> Created:
     """Return the first event of an experiment, without its problem, which is checked here.
 
     As a dictionary a large problem takes much memory, so it becomes one when it is written.
@@ -609,4 +681,7 @@ def _beginning(name: str, problem: Problem, explorer: str, seed: int, now: float
         explorer=explorer,
         seed=seed,
         version=__version__,
+        question=checked_text("question", about["question"]) or None,
+        notes=checked_text("notes", about["notes"], most=LONGEST_NOTES) or None,
+        owner=checked_text("owner", about["owner"]) or None,
     )

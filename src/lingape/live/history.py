@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .replay import Corrections, Replay, Rewritten
-from .standing import contest_in, gap_bound_of
 from .store import Entry
+from .summary import contest_in, gap_bound_of, ruled_out_in
 
 KEPT = 2_048  # points, while reading
 
@@ -20,12 +20,19 @@ class Point(NamedTuple):
     leader: the arm that looked best.
     rival: the arm that might have beaten it by most.
     gap_bound: B(t); None while nothing was proven.
+    time: when the last of these rewards came, in seconds since 1970.
+    p_value: the largest p-value of being best, of arms other than the leader; None if the explorer
+        has none.
+    left: how many arms were not ruled out as best; None likewise.
     """
 
     pulls: int
     leader: int
     rival: int
     gap_bound: float | None
+    time: float
+    p_value: float | None
+    left: int | None
 
 
 class History:
@@ -37,7 +44,7 @@ class History:
         self.complete = True  # nothing is known to come after it
         self._replay: Replay | None = None
         self._points: list[Point] = []
-        self._last: Point | None = None
+        self._time = 0.0  # of the last reward
         self._every = 1  # rewards between points kept
 
     def follow(self, pages: Iterable[Iterable[Entry]], *, patience: float = np.inf) -> None:
@@ -65,23 +72,43 @@ class History:
             self._replay = Replay.begin(entry, self._corrections)
             return
         before = self._replay.progress.pulls
-        self._replay.follow(entry)
-        contest, pulls = contest_in(self._replay), self._replay.progress.pulls
-        if contest is None or pulls == before:
+        event, pulls = self._replay.follow(entry), self._replay.progress.pulls
+        if pulls == before:
             return
-        self._last = Point(pulls, contest.leader, contest.rival, gap_bound_of(contest))
+        self._time = event.time
         if pulls % self._every == 0 or not self._points:
-            self._points.append(self._last)
+            self._points += self._now()
         if len(self._points) > KEPT:
             self._every *= 2
             first, rest = self._points[0], self._points[1:]
             self._points = [first, *(point for point in rest if point.pulls % self._every == 0)]
 
+    def _now(self) -> list[Point]:
+        """Return how it stands as far as the log was read, if arms can be compared."""
+        replay = self._replay
+        contest = None if replay is None else contest_in(replay)
+        if replay is None or contest is None:
+            return []
+        others, p_values = replay.problem.can_answer.copy(), replay.explorer.p_values
+        out, others[contest.leader] = ruled_out_in(replay), False
+        return [
+            Point(
+                replay.progress.pulls,
+                contest.leader,
+                contest.rival,
+                gap_bound_of(contest),
+                self._time,
+                None if p_values is None else float(p_values[others].max(initial=0.0)),
+                None if out is None else int(np.count_nonzero(replay.problem.can_answer)) - out,
+            )
+        ]
+
     def points(self, most: int) -> list[Point]:
         """Return at most `most` points, the first and the last among them."""
         points = list(self._points)
-        if self._last is not None and points[-1] is not self._last:
-            points.append(self._last)
+        if self._replay is not None and points:
+            last = self._replay.progress.pulls
+            points += self._now() if points[-1].pulls != last else []
         if len(points) > most:
             chosen = np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
             points = [points[i] for i in chosen]

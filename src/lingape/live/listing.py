@@ -5,8 +5,8 @@ import time
 from ..errors import LingapeError, StorageFailed
 from .client import Client
 from .experiment import Experiment
-from .standing import Summary, Unreadable, summary_of
 from .store import open_store
+from .summary import Summary, Unreadable, summary_of
 
 
 def experiments(url: str, token: str | None = None) -> list[Summary | Unreadable]:

@@ -7,7 +7,7 @@ an event changes is said where it is declared (events.py), in terms of the metho
 import copy
 import inspect
 import math
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -23,8 +23,10 @@ from ..problem import Problem
 from ..scaffold import Conversation
 from ..specs import Recipe
 from ..values import Values, outward
+from .activity import Activity, Diary
 from .events import (
     FORMAT,
+    OLDEST,
     Added,
     Asked,
     Carried,
@@ -229,10 +231,11 @@ class Replay:
         # The arms stay in memory as an array: lists of numbers take four times as much.
         self.created = replace(created, problem={})
         self.head = Head(1, digest)
-        if created.format != FORMAT:
+        if not OLDEST <= created.format <= FORMAT:
             raise InvalidState(
                 f"The log of {created.name!r} has format {created.format}, and this version of "
-                f"lingape reads {FORMAT}. Use version {created.version}, or a newer one."
+                f"lingape reads {OLDEST} to {FORMAT}. Use version {created.version}, or a newer "
+                "one."
             )
         try:
             self.problem = Problem(**created.problem)
@@ -248,12 +251,16 @@ class Replay:
         self.asked = self.told = self.voided = self.added = 0
         self.settled: Settled | None = None
         self.settled_digest = ""
+        self.settled_pulls = 0  # rewards that there were then
         self.corrections = corrections or {}
         self.corrected = 0  # events that correct rewards
         self.reasons: dict[int, str] = {}  # why arms were retired
+        self.archived = False  # it is not among those listed
         # Where rewards were taken over from; they themselves count as all others do.
         self.carried: Carried | None = None
         self.times: deque[float] = deque(maxlen=RECENT)  # of the last rewards
+        self.last = created.time  # of the last event
+        self.diary = Diary()
 
     @classmethod
     def begin(cls, entry: Entry, corrections: Corrections | None = None) -> Self:
@@ -297,8 +304,10 @@ class Replay:
 
     def apply(self, event: Event, digest: str) -> None:
         """Move on by one event, or raise if it cannot follow on those before."""
+        pulls, voided = self.progress.pulls, self.voided
         event.apply(self, digest)
-        self.head = Head(event.seq, digest)
+        self.diary.count(event.time, self.progress.pulls - pulls, self.voided - voided)
+        self.head, self.last = Head(event.seq, digest), event.time
 
     def change(self, seq: int, problem: Problem) -> None:
         """Go on with other arms."""
@@ -333,6 +342,7 @@ class Replay:
         self._check_pull(asked.seq, arm)
         self.open[ticket] = Open(arm, asked.deadline, asked.worker)
         self.asked += 1
+        self.diary.see(asked.worker, asked.time, asked=1)
 
     def ticket(self, seq: int, ticket: str) -> Open:
         """Return an open ticket, for event number `seq`."""
@@ -340,11 +350,12 @@ class Replay:
             raise damaged(seq, f"ticket {ticket!r} was never asked for, or closed before")
         return self.open[ticket]
 
-    def close(self, seq: int, ticket: str, *, void: bool) -> None:
+    def close(self, event: Event, ticket: str, *, void: bool) -> None:
         """Close a ticket, with a reward or without."""
-        arm = self.ticket(seq, ticket).arm
-        waited, settled = seq - asked_by(ticket), self.settled is not None
+        arm, _, worker = self.ticket(event.seq, ticket)
+        waited, settled = event.seq - asked_by(ticket), self.settled is not None
         self.closings.add(arm, void=void, waited=waited, settled=settled)
+        self.diary.see(worker, event.time, told=not void, voided=void)
         del self.open[ticket]
 
     def learn(self, seq: int, arm: int, reward: float, *, asked: bool) -> None:
@@ -382,6 +393,13 @@ class Replay:
     def pending(self, now: float) -> list[int]:
         """Return the arms of tickets whose rewards are still counted on."""
         return [ticket.arm for ticket in self.open.values() if ticket.awaited(now)]
+
+    def activity(self, now: float) -> Activity:
+        """Return what happened when, and who did it."""
+        pending, overdue = Counter[str | None](), Counter[str | None]()
+        for ticket in self.open.values():
+            (pending if ticket.awaited(now) else overdue)[ticket.worker] += 1
+        return self.diary.activity(pending, overdue)
 
     def ask(self, n: int, now: float) -> list[int]:
         """Return the arms to pull next."""

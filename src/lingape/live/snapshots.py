@@ -10,6 +10,7 @@ import numpy as np
 from .. import __version__
 from ..errors import LingapeError
 from ..problem import Problem
+from .activity import Diary
 from .events import Settled, as_data, from_data
 from .replay import RECENT, Averages, Closings, Open, Replay, make_explorer
 from .store import Snapshot
@@ -28,9 +29,13 @@ def snapshot_of(replay: Replay) -> Snapshot:
         "numbers": [replay.asked, replay.told, replay.voided, replay.added],
         "settled": None if settled is None else vars(settled),
         "settled_digest": replay.settled_digest,
+        "settled_pulls": replay.settled_pulls,
         "corrections": [[seq, *what] for seq, what in replay.corrections.items()],
         "corrected": replay.corrected,
+        "archived": replay.archived,
         "times": list(replay.times),
+        "last": replay.last,
+        "diary": replay.diary.to_data(),
         "carried": None if replay.carried is None else as_data(replay.carried),
         "reasons": list(replay.reasons.items()),
         # The problem is in the first event, unless arms came or went.
@@ -62,6 +67,8 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         carried: Any = data["carried"] and from_data(data["carried"], place=2)
         times = deque(data["times"], maxlen=RECENT)
         reasons = {arm: reason for arm, reason in data["reasons"]}
+        archived, last = bool(data["archived"]), float(data["last"])
+        diary, settled_pulls = Diary.from_data(data["diary"]), int(data["settled_pulls"])
         waiting = sum(map(len, early.values()))
         consistent = (
             explorer.counts.sum() + waiting == told + added
@@ -75,12 +82,13 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         return False
     replay.problem, replay.blank = problem, blank
     replay.corrections, replay.corrected = corrections, data["corrected"]
-    replay.reasons, replay.times = reasons, times
+    replay.reasons, replay.times, replay.archived = reasons, times, archived
     replay.carried = carried
     replay.explorer, replay.averages, replay.closings = explorer, averages, closings
     replay.open, replay.early = tickets, early
     replay.asked, replay.told, replay.voided, replay.added = asked, told, voided, added
     replay.settled, replay.settled_digest = settled, data["settled_digest"]
+    replay.settled_pulls, replay.last, replay.diary = settled_pulls, last, diary
     replay.head = snapshot.head
     return True
 

@@ -7,6 +7,7 @@ from ..errors import InvalidArgument
 from ..printable import encodable
 
 LONGEST = 200  # letters
+LONGEST_NOTES = 100 * LONGEST
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -20,13 +21,13 @@ def checked_name(name: Any) -> str:
     return name
 
 
-def checked_text(name: str, value: Any) -> str | None:
-    """Return a text that is not too long, or None if there is none."""
+def checked_text(name: str, value: Any, *, most: int = LONGEST) -> str | None:
+    """Return a text of at most so many letters, or None if there is none."""
     if value is None:
         return None
-    if not isinstance(value, str) or len(value) > LONGEST:
+    if not isinstance(value, str) or len(value) > most:
         raise InvalidArgument(
-            f"{name} must be a text of at most {LONGEST} letters; got {shortened(repr(value))}."
+            f"{name} must be a text of at most {most} letters; got {shortened(repr(value))}."
         )
     if not encodable(value):
         raise InvalidArgument(

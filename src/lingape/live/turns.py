@@ -8,7 +8,7 @@ caller get an answer.
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
@@ -222,7 +222,7 @@ class SharedLog:
                     log.keep(snapshot_of(turn.replay))
                 complete = True
             self._memory = turn.replay
-            self._log_events(turn)
+            self._log_events(turn.appended)
             for each in requests:
                 each.over = True
         except BaseException as reason:
@@ -237,9 +237,9 @@ class SharedLog:
         if turn.passed(EVERY):
             self._save(turn.replay)
 
-    def _log_events(self, turn: Turn) -> None:
+    def _log_events(self, events: Iterable[Event]) -> None:
         """Pass what was recorded on to Python's logging."""
-        for event in turn.appended:
+        for event in events:
             level = logging.DEBUG if isinstance(event, FREQUENT) else logging.INFO
             log.log(level, "%s: event %d, %s", self.name, event.seq, event.kind)
 

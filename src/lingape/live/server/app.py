@@ -24,12 +24,14 @@ from ...checks import glimpse
 from ...errors import InvalidArgument, LingapeError, StorageFailed
 from ...problem import Problem
 from ...values import Effects
+from ..activity import Activity
 from ..events import rounded_time, words_by_kind
 from ..experiment import VERBS, Experiment
 from ..notices import Notice
 from ..replay import LogCertificate, Tallies
 from ..reports import POINTS, report
-from ..standing import Status, Summary, Unreadable
+from ..standing import ArmsPage, Status
+from ..summary import Summary, Unreadable
 from ..tickets import Ticket
 from ..verification import export_line
 from . import schemas
@@ -40,8 +42,12 @@ from .schemas import (
     Key,
     Limit,
     Name,
+    PageSize,
     Points,
     RefitBody,
+    Search,
+    Sort,
+    Start,
     answers,
     as_json,
     envelope,
@@ -140,6 +146,7 @@ class Routes:
         app.get(f"{ONE}/problem", **answers(dict[str, Any]))(self.problem)
         app.post(f"{ONE}/refit", **answers(Status, 201))(self.refit)
         app.get(f"{ONE}/certificate", **answers(LogCertificate))(self.certificate)
+        app.get(f"{ONE}/arms", **answers(ArmsPage))(self.arms)
         app.get(f"{ONE}/rewards", **answers(Tallies))(self.rewards)
         app.get(f"{ONE}/effects", **answers(Effects))(self.effects)
         for verb in VERBS:
@@ -151,6 +158,7 @@ class Routes:
             )(self._recording(verb))
         app.get(f"{ONE}/history", **answers(HistoryPage))(self.history)
         app.get(f"{ONE}/report", **schemas.streams("text/html"))(self.report)
+        app.get(f"{ONE}/activity", **answers(Activity))(self.activity)
         app.get(f"{ONE}/events", **answers(EVENTS))(self.events)
         app.get(f"{ONE}/export", **schemas.streams("application/jsonl"))(self.export)
         app.get(f"{ONE}/stream", **schemas.streams("text/event-stream"))(self.stream)
@@ -222,8 +230,8 @@ class Routes:
                 f"This server takes at most {limits.arms} arms with {limits.features} features; "
                 f"got {count} with {width}. Leave some out, or use a database of your own."
             )
-        problem = Problem(**dict(body.problem))
-        self._shelf.create(body.name, problem, body.explorer, body.seed)
+        settings = dict(body) | {"problem": Problem(**dict(body.problem))}
+        self._shelf.create(**settings)
         with self._shelf.use(body.name) as experiment:
             return as_json(experiment.status(), 201)
 
@@ -246,6 +254,18 @@ class Routes:
         """Return what is proven now; once settled, always the same."""
         with self._shelf.use(name) as experiment:
             return as_json(experiment.certificate())
+
+    def arms(
+        self,
+        name: Name,
+        search: Search = "",
+        sort: Sort = "best",
+        start: Start = 0,
+        limit: PageSize = 50,
+    ) -> Response:
+        """Return how arms stand, a page at a time."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.arms(search, sort, start, limit))
 
     def rewards(self, name: Name) -> Response:
         """Return each arm's rewards in short."""
@@ -271,6 +291,11 @@ class Routes:
             text = report(experiment, history.points)
         headers = {"content-disposition": f'attachment; filename="{name}.html"'}
         return Response(text, headers=headers, media_type="text/html")
+
+    def activity(self, name: Name) -> Response:
+        """Return when rewards came, hour by hour, and what became of each worker's tickets."""
+        with self._shelf.use(name) as experiment:
+            return as_json(experiment.activity())
 
     def events(self, name: Name, after: After = 0, limit: Limit = 100) -> Response:
         """Return the events after one, oldest first, and the words for each kind of event."""

@@ -28,7 +28,8 @@ from ..client import Client
 from ..experiment import MOST, Experiment
 from ..model_check import ModelCheck
 from ..replay import LogCertificate
-from ..texts import LONGEST, NAME
+from ..standing import MOST_ARMS, Order
+from ..texts import LONGEST, LONGEST_NOTES, NAME
 
 WHOLE = 2**53 - 1  # the largest whole number that every JSON library reads exactly
 # Parameters, in a docstring.
@@ -63,6 +64,11 @@ Key = Annotated[
 Points = Annotated[int, Query(ge=2, le=2_000, description="The maximum number of points.")]
 After = Annotated[int, Query(ge=0, le=WHOLE, description="The number of an event.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="The maximum number of events.")]
+_SAID = _descriptions(Experiment.arms)
+Search = Annotated[str, Query(max_length=LONGEST, description=_SAID["search"])]
+Sort = Annotated[Order, Query(description=_SAID["sort"])]
+Start = Annotated[int, Query(ge=0, le=WHOLE, description=_SAID["start"])]
+PageSize = Annotated[int, Query(ge=1, le=MOST_ARMS, description=_SAID["limit"])]
 
 
 def _matrix(rows: Any) -> FloatArray:
@@ -130,6 +136,9 @@ PARAMETERS: dict[str, Any] = {
     "retired": list[Annotated[int, Field(ge=0)]],
     "control": Annotated[int, Field(ge=0)] | Text | None,
     "factors": dict[str, Any] | None,
+    "question": Text | None,
+    "notes": Annotated[str, Field(max_length=LONGEST_NOTES)] | None,
+    "owner": Text | None,
     "what": Annotated[Text | int, Field(examples=["2-0-k3wzq5ab"])],
     "add_arms.arms": list[list[Number]] | list[dict[Text, ArmName | bool | int | Number]],
     "add_arms.names": list[ArmName],

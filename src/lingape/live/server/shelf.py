@@ -17,8 +17,8 @@ from ...problem import Problem
 from ..events import as_data, from_text
 from ..experiment import Experiment
 from ..history import History, Point
-from ..standing import Summary, summary_of, valid_until
 from ..store import Entry, Head, Store, open_store, read_pages
+from ..summary import Summary, summary_of, valid_until
 
 PATIENCE = 1.0  # seconds of replaying for one request of a history
 
@@ -42,7 +42,7 @@ class _Slot:
         self.opening = threading.Lock()
         self.experiment: Experiment | None = None
         self.users = 0
-        self.history = History()
+        self.history: History | None = None
         self.remembering = threading.Lock()
 
 
@@ -125,15 +125,18 @@ class Shelf:
             if idle.experiment is not None:
                 idle.experiment.close()
 
-    def create(self, name: str, problem: Problem, explorer: str, seed: int) -> None:
-        """Begin an experiment, unless it exists with the same settings."""
+    def create(self, name: str, problem: Problem, **settings: Any) -> None:
+        """Begin an experiment, unless it exists with the same settings.
+
+        settings: the others of Experiment.open.
+        """
         names = self._store.experiments()
         if name not in names and len(names) >= self._most_experiments:
             raise Conflict(
                 f"This server keeps at most {self._most_experiments} experiments, and has "
                 f"{len(names)}. Start another with another --db."
             )
-        Experiment.open(self.url, name, create=problem, explorer=explorer, seed=seed).close()
+        Experiment.open(self.url, name, create=problem, **settings).close()
 
     def names(self) -> list[str]:
         """Return the names of all experiments."""
@@ -163,8 +166,11 @@ class Shelf:
     def history(self, name: str, points: int) -> HistoryPage:
         """Return how B(t) fell, as far as there is time to read."""
         with self._slot(name) as slot:
-            self._opened(name, slot)
+            experiment = self._opened(name, slot)
             with slot.remembering:
+                if slot.history is None:
+                    with experiment.current() as replay:
+                        slot.history = History(replay.corrections)
                 history = slot.history
                 pages = read_pages(self._store, name, history.event)
                 history.follow(pages, patience=PATIENCE)

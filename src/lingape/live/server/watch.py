@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from starlette.concurrency import run_in_threadpool
 
 from ...errors import LingapeError
-from ..standing import Summary
+from ..summary import Summary
 
 LOOK = 0.5  # seconds between two looks at the log
 HEARTBEAT = 15.0  # seconds of silence on a stream, at most
