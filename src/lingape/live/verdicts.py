@@ -137,11 +137,8 @@ def _forecast(left: Remaining | None, per_hour: float | None) -> list[str]:
         return []
     if left.median is None or left.low is None:
         return [f"No end in sight: {TIED}."]
-    pulls = (
-        "1 more pull"
-        if two_digits(left.median) == "1"
-        else f"{two_digits(left.median)} more pulls"
-    )
+    about = two_digits(left.median)
+    pulls = f"{about} more pull{'' if about == '1' else 's'}"
     if left.low == left.high:
         said = pulls
     elif left.high is None:
