@@ -60,12 +60,12 @@ class Remaining(NamedTuple):
         if self.median is None or self.low is None:
             return f"no end in sight: {tied}"
         if self.high is None:
-            return f"about {rounded(self.median)} more pulls, or no end in sight: {tied}"
-        between = f"{rounded(self.low)} to {rounded(self.high)}"
-        return f"about {rounded(self.median)} more pulls ({between} in 80 % of cases)"
+            return f"about {two_digits(self.median)} more pulls, or no end in sight: {tied}"
+        between = f"{two_digits(self.low)} to {two_digits(self.high)}"
+        return f"about {two_digits(self.median)} more pulls ({between} in 80 % of cases)"
 
 
-def rounded(pulls: float) -> str:
+def two_digits(pulls: float) -> str:
     """Return a number with the two digits that a forecast has."""
     return f"{float(f'{pulls:.2g}'):,.0f}"
 

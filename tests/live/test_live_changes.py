@@ -446,10 +446,9 @@ def test_a_server_announces_an_answer_once(mailbox, url):
 
 
 def test_what_is_recorded_is_logged(url, caplog):
-    with caplog.at_level(logging.INFO, logger="lingape"):
-        with changing(url) as experiment:
-            experiment.refit("next").close()
-            experiment.refit("next").close()
+    with caplog.at_level(logging.INFO, logger="lingape"), changing(url) as experiment:
+        experiment.refit("next").close()
+        experiment.refit("next").close()
     said = [record.getMessage() for record in caplog.records]
     kinds = [one.rpartition(" ")[2] for one in said if one.startswith("ads: event")]
     assert kinds == ["created", "joined", "retired", "corrected", "settled"]

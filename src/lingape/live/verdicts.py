@@ -8,7 +8,7 @@ import numpy as np
 from ..certificate import share, upward
 from ..noise import Binary
 from ..printable import printable
-from ..remaining import Remaining, rounded
+from ..remaining import Remaining, two_digits
 from ..scaffold.budget import BudgetExplorer
 from ..values import outward
 from .replay import LogCertificate, Replay
@@ -137,13 +137,14 @@ def _forecast(left: Remaining | None, per_hour: float | None) -> list[str]:
         return []
     if left.median is None or left.low is None:
         return [f"No end in sight: {TIED}."]
-    pulls = "1 more pull" if rounded(left.median) == "1" else f"{rounded(left.median)} more pulls"
+    about = two_digits(left.median)
+    pulls = f"{about} more pull{'' if about == '1' else 's'}"
     if left.low == left.high:
         said = pulls
     elif left.high is None:
         said = f"About {pulls}, or no end in sight, as {TIED}"
     else:
-        said = f"About {pulls} ({rounded(left.low)} to {rounded(left.high)})"
+        said = f"About {pulls} ({two_digits(left.low)} to {two_digits(left.high)})"
     if per_hour:
         said += f", {in_time(left.median / per_hour)} at the present pace"
     return [f"{said}."]

@@ -39,15 +39,15 @@ from .gate import Gate, Limits, check_tokens
 from .schemas import (
     After,
     CreateBody,
+    FirstArm,
     Key,
     Limit,
     Name,
     PageSize,
     Points,
     RefitBody,
-    Search,
+    SearchText,
     Sort,
-    Start,
     answers,
     as_json,
     envelope,
@@ -258,9 +258,9 @@ class Routes:
     def arms(
         self,
         name: Name,
-        search: Search = "",
+        search: SearchText = "",
         sort: Sort = "best",
-        start: Start = 0,
+        start: FirstArm = 0,
         limit: PageSize = 50,
     ) -> Response:
         """Return how arms stand, a page at a time."""

@@ -65,9 +65,9 @@ Points = Annotated[int, Query(ge=2, le=2_000, description="The maximum number of
 After = Annotated[int, Query(ge=0, le=WHOLE, description="The number of an event.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="The maximum number of events.")]
 _SAID = _descriptions(Experiment.arms)
-Search = Annotated[str, Query(max_length=LONGEST, description=_SAID["search"])]
+SearchText = Annotated[str, Query(max_length=LONGEST, description=_SAID["search"])]
 Sort = Annotated[Order, Query(description=_SAID["sort"])]
-Start = Annotated[int, Query(ge=0, le=WHOLE, description=_SAID["start"])]
+FirstArm = Annotated[int, Query(ge=0, le=WHOLE, description=_SAID["start"])]
 PageSize = Annotated[int, Query(ge=1, le=MOST_ARMS, description=_SAID["limit"])]
 
 
