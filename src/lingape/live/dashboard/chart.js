@@ -71,6 +71,8 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
       ...options,
     });
     drawn.setAttribute("role", "img");
+    // Plot labels the parts of a picture, which is of no use in an image.
+    for (const part of drawn.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
     frame.replaceChildren(drawn);
   };
   const fill = () => {
@@ -83,7 +85,8 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
       ),
     );
     const more = rows.length > LINES ? el("p", { class: "note" }, `The CSV has all ${rows.length} rows.`) : null;
-    details.replaceChildren(details.firstChild, ...[filled, more].filter((part) => part !== null));
+    const scroll = el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `Table: ${title}` }, filled);
+    details.replaceChildren(details.firstChild, ...[scroll, more].filter((part) => part !== null));
   };
   details.addEventListener("toggle", fill);
   new ResizeObserver(() => {
