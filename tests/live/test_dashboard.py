@@ -247,9 +247,9 @@ def test_the_page_moves_with_rewards_until_the_certificate_appears(server, visit
     sees(page, "table.arms tr", "leader")
     assert not page.locator(".answer.good").count()
     assert server.play("moves", MEANS, pulls=500)
-    sees(page, ".verdict", "green is best or within 0.05 of it")
+    sees(page, ".verdict", "green is the best, 95 % sure.")
     assert page.locator(".answer.good").count() == 1
-    sees(page, "#announcer", "green is best")
+    sees(page, "#announcer", "green is the best")
     assert page.title().startswith("✓")
     proof = server.get("/api/experiments/moves/certificate")
     page.get_by_role("button", name="Exact certificate").click()
@@ -506,7 +506,9 @@ def test_axe_finds_nothing_and_contrast_is_enough(mails, doubtful, visit, look):
             )
             assert not flaws(page), (name, tab)
             contrasts = page.evaluate(CONTRASTS)
-            assert contrasts[0][0] >= 4.5, (name, tab, contrasts[:5])  # WCAG AA
+            # WCAG AA: 4.5 for text, 3 for pictures, of which the colours of legends are samples.
+            low = [one for one in contrasts if one[0] < (3 if one[1] == "■" else 4.5)]
+            assert not low, (name, tab)
 
 
 def test_the_keyboard_reaches_everything(crowd, visit):
@@ -631,7 +633,7 @@ def test_the_list_can_be_searched_sorted_and_filtered(tmp_path, visit):
             )
         assert server.play("ads", MEANS, pulls=500)
         server.play("boxes", MEANS, pulls=10, noise=0.2)
-        page = visit(server)
+        page = visit(server, trouble=True)
         links = page.locator("table.list a")
         sees(page, "table.list", "Which colour sells?")
         ads = page.get_by_role("row", name="Which colour sells?")
