@@ -38,7 +38,7 @@ def test_a_leader_and_what_is_missing(url):
         first, worth, missing, *rest = told(experiment, 3).verdict
         assert first == "c leads."
         assert re.fullmatch(
-            rf"It averages 0.8033 {ENDS}, 0.7 above the control, but not told apart from the "
+            rf"It averages 0.8 {ENDS}, 0.7 above the control, but not told apart from the "
             rf"control yet {ENDS}\.",
             worth,
         )
@@ -70,7 +70,7 @@ def test_an_answer(url):
         status = told(experiment, 20)
         best, worth = status.verdict
         assert best == "c is the best, 95 % sure."
-        assert re.fullmatch(rf"It averages 0.8 {ENDS}, 0.7 above the control {ENDS}\.", worth)
+        assert re.fullmatch(rf"It averages 0.80 {ENDS}, 0.70 above the control {ENDS}\.", worth)
         assert status.value_low < 0.8 < status.value_high and status.lift_low > 0
         at = status.settled_pulls
         assert status.remarks == (
@@ -83,7 +83,7 @@ def test_the_lowest_may_be_the_best(url):
     with begin(url, control="c", minimize=True, epsilon=0.1) as experiment:
         best, worth = told(experiment, 60).verdict
         assert re.fullmatch(r"a is (the best|best or within [\d.]+ of it), 95 % sure\.", best)
-        words = rf"It averages 0.1 {ENDS}, 0.7 below the control {ENDS}; lower is better\."
+        words = rf"It averages 0.10 {ENDS}, 0.70 below the control {ENDS}; lower is better\."
         assert re.fullmatch(words, worth)
 
 
@@ -95,7 +95,7 @@ def test_the_control_itself(url):
                 experiment.add(i % 3, int(i % 3 == 2))
                 status = experiment.status() if i % 50 == 49 else status
         assert status.verdict[0] == "c is the best, 95 % sure."
-        assert re.fullmatch(rf"Its rate is 1 {ENDS}\.", status.verdict[1])
+        assert re.fullmatch(rf"Its rate is 1.00 {ENDS}\.", status.verdict[1])
         assert status.verdict[2] == "It is the control."
         (row,) = (line for line in status.table().splitlines() if line.startswith("  c "))
         assert "the control" in row and "the same" not in status.table()
@@ -215,8 +215,8 @@ def test_names_are_safe_to_print(url):
 @pytest.mark.parametrize(
     ("lift", "words"),
     [
-        ((0.1, 0.05123456, 0.2), ", 0.1 above the control (0.05123 to 0.2)"),
-        ((-0.1, -0.2, -0.05), ", 0.1 below the control (0.05 to 0.2)"),
+        ((0.1, 0.05123456, 0.2), ", 0.10 above the control (0.05 to 0.20)"),
+        ((-0.1, -0.2, -0.05), ", 0.10 below the control (0.05 to 0.20)"),
         ((0.1, None, None), ", 0.1 above the control, but not told apart from the control yet"),
         ((0.0, 0.0, 0.0), ", the same as the control"),
     ],

@@ -1,16 +1,15 @@
 """What is known so far, in plain words, for people who do not read bounds."""
 
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import ceil, floor, inf, isfinite, log10
 
 import numpy as np
 
-from ..certificate import share, upward
+from ..certificate import share
 from ..noise import Binary
 from ..printable import printable
 from ..remaining import Remaining, two_digits
 from ..scaffold.budget import BudgetExplorer
-from ..values import outward
 from .replay import LogCertificate, Replay
 from .summary import Summary
 from .texts import shortened
@@ -46,14 +45,14 @@ def _settled(replay: Replay, summary: Summary, certificate: LogCertificate) -> l
             best += f" {certificate.noun}{'s' if several else ''}"
         if certificate.gap_bound > 0:
             best = "best" if best == "the best" else best
-            best += f" or within {upward(certificate.gap_bound)} of {them}"
+            best += f" or within {_up_to(certificate.gap_bound)} of {them}"
         return [*sentences, f"{names} {are} {best}, {_sure(summary)}.", *worth]
     sentences += [f"{names} {'look' if several else 'looks'} best.", *worth]
     sentences.append("What is proven is less than what was asked for.")
     if not certificate.proven:
         sentences.append(f"There is no guarantee: {certificate.caveat}")
     elif isfinite(certificate.gap_bound):
-        better = f"at most {upward(certificate.gap_bound)} better, {_sure(summary)}"
+        better = f"at most {_up_to(certificate.gap_bound)} better, {_sure(summary)}"
         sentences.append(f"The best {certificate.noun} is {better}.")
     return sentences
 
@@ -85,14 +84,14 @@ def _missing(replay: Replay, summary: Summary) -> str:
     rival = None if summary.rival is None else _name(replay, summary.rival)
     if summary.ruled_out is not None:
         count, out = int(np.count_nonzero(replay.problem.can_answer)), summary.ruled_out
-        said = f"{out} of {count} arms {'is' if out == 1 else 'are'} ruled out as best"
+        said = f"{out:,} of {count:,} arms {'is' if out == 1 else 'are'} ruled out as best"
         said = said if out else "No arm is ruled out as best yet"
         return f"{said}; {rival} is the closest rival." if rival else f"{said}."
     if summary.gap_bound is None:
         return "Nothing is proven yet."
     if summary.gap_bound == 0:
         return f"No arm is better, {_sure(summary)}."
-    said = f"{rival} may still be better by up to {upward(summary.gap_bound)}"
+    said = f"{rival} may still be better by up to {_up_to(summary.gap_bound)}"
     if isinstance(replay.explorer, BudgetExplorer):  # which stops whatever is proven
         return f"{said}."
     return f"{said}; to stop, that has to fall to {summary.epsilon:g}."
@@ -108,9 +107,9 @@ def _worth(replay: Replay, summary: Summary, *, alone: bool) -> list[str]:
     else:
         said = "It averages" if alone else f"{_name(replay, arm)} averages"
     if summary.value_low is None or summary.value_high is None:
-        said += f" about {value:.4g}"
+        said += f" about {value:.3g}"
     else:
-        said += f" {value:.4g} ({outward(summary.value_low, summary.value_high)})"
+        said += f" {_between(value, summary.value_low, summary.value_high)}"
     if lift is not None and arm != replay.problem.control:
         said += _lifted(lift, summary.lift_low, summary.lift_high)
     said += "; lower is better." if summary.minimize else "."
@@ -122,13 +121,46 @@ def _lifted(lift: float, low: float | None, high: float | None) -> str:
     low, high = (-inf if low is None else low), (inf if high is None else high)
     if low == high == 0:
         return ", the same as the control"
-    apart = f", {abs(lift):.4g} {'below' if lift < 0 else 'above'} the control"
-    if low > 0:
-        return f"{apart} ({outward(low, high)})"
-    if high < 0:
-        return f"{apart} ({outward(-high, -low)})"
-    ends = f" ({outward(low, high)})" if isfinite(high - low) else ""
-    return f"{apart}, but not told apart from the control yet{ends}"
+    side = f"{'below' if lift < 0 else 'above'} the control"
+    if not isfinite(high - low):
+        return f", {abs(lift):.3g} {side}, but not told apart from the control yet"
+    if low > 0 or high < 0:
+        size, least, most = (lift, low, high) if low > 0 else (-lift, -high, -low)
+        estimate, ends = _between(size, least, most).split(" ", 1)
+        return f", {estimate} {side} {ends}"
+    estimate, ends = _between(lift, low, high).split(" ", 1)
+    return f", {estimate.lstrip('-')} {side}, but not told apart from the control yet {ends}"
+
+
+def _between(value: float, low: float, high: float) -> str:
+    """Return an estimate with its interval, to the digits that the interval's width gives sense.
+
+    The interval is rounded outward, but for what is beyond the ninth digit.
+
+    >>> _between(0.41234, 0.38, 0.44567), _between(512.3, 497.2, 528.1), _between(2.0, 2.0, 2.0)
+    ('0.412 (0.380 to 0.446)', '512 (497 to 529)', '2 (2 to 2)')
+    """
+    width = high - low
+    digits = min(max(ceil(1 - log10(width)), 0), 9) if width > 0 else 0
+    size = 10.0**digits
+    slack = 1e-9 * max(1.0, abs(low * size), abs(high * size))
+    ends = floor(low * size + slack) / size, ceil(high * size - slack) / size
+    shown = [f"{0.0 + round(number, digits):,.{digits}f}" for number in (value, *ends)]
+    if width == 0:
+        shown = [f"{value:.6g}"] * 3
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"
+
+
+def _up_to(bound: float) -> str:
+    """Return a bound in two digits, never less than it is but for rounding in the ninth.
+
+    >>> _up_to(0.0487), _up_to(0.1 + 0.2), _up_to(0.0)
+    ('0.049', '0.3', '0')
+    """
+    if bound <= 0:
+        return "0"
+    size = 10.0 ** (1 - floor(log10(bound)))
+    return f"{ceil(bound * size * (1 - 1e-9)) / size:.3g}"
 
 
 def _forecast(left: Remaining | None, per_hour: float | None) -> list[str]:
@@ -158,8 +190,8 @@ def remarks_on(replay: Replay, summary: Summary) -> tuple[str, ...]:
     at, pulls = replay.settled_pulls, summary.pulls
     if summary.settled and pulls > at:
         remarks.append(
-            f"It was settled at reward {at}; {pulls - at} more came later. The certificate rests "
-            f"on the first {at}; averages and intervals here count all {pulls}."
+            f"It was settled at reward {at:,}; {pulls - at:,} more came later. The certificate "
+            f"rests on the first {at:,}; averages and intervals here count all {pulls:,}."
         )
     if summary.retired:
         arms = "An arm was" if summary.retired == 1 else f"{summary.retired} arms were"
@@ -188,7 +220,7 @@ def _few_pulls(replay: Replay, arm: int, settled: bool) -> list[str]:
         return []
     often = "never pulled" if not pulls else f"pulled only {_times(pulls)}"
     enough = "That is enough: its value" if settled else "Its value"
-    speaks = "1 other pull speaks" if others == 1 else f"{others} other pulls speak"
+    speaks = "1 other pull speaks" if others == 1 else f"{others:,} other pulls speak"
     return [
         f"{_name(replay, arm)} was {often}. {enough} follows from the rewards of arms that share "
         f"its features, so {speaks} of it too."
@@ -196,7 +228,7 @@ def _few_pulls(replay: Replay, arm: int, settled: bool) -> list[str]:
 
 
 def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _begun(replay: Replay, sentences: Sequence[str]) -> tuple[str, ...]:

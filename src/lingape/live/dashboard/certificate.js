@@ -1,7 +1,7 @@
 // The certificate: what is proven, what that rests on, and the files to keep.
 
 import { at, download } from "./api.js";
-import { button, confidence, el, number, save } from "./dom.js";
+import { button, confidence, count, el, number, save } from "./dom.js";
 import { term } from "./terms.js";
 
 function promise({ epsilon, noun }) {
@@ -24,7 +24,7 @@ export function certificatePart(name, { files }) {
         : `There is no certificate yet. Once settled, it will say: ${promise(certificate)}, with ` +
           `probability at least ${confidence(certificate.delta)}.`;
       const later = settled && settled_pulls !== null && pulls > settled_pulls
-        ? `It was settled at reward ${settled_pulls}; the ${pulls - settled_pulls} that came later are not part of it.`
+        ? `It was settled at reward ${count(settled_pulls)}; the ${count(pulls - settled_pulls)} that came later are not part of it.`
         : null;
       const said = [claim, later, settled, ...certificate.remarks].join("\n");
       if (said === before) return; // so that buttons keep the focus

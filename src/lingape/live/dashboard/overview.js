@@ -1,6 +1,6 @@
 // The top of an experiment: the question, the verdict in plain words, and what it rests on.
 
-import { button, confidence, count, el, many, moment, number, progressBar, stateOf, timeLeft } from "./dom.js";
+import { button, confidence, count, el, many, moment, number, progressBar, stateOf } from "./dom.js";
 import { term } from "./terms.js";
 
 /** Return the numbers that matter, each with its word. */
@@ -19,6 +19,14 @@ function facts(status) {
     ["accuracy", "accuracy", status.epsilon > 0 ? `within ${number(status.epsilon)}` : "exact"],
     ...(status.corrections ? [[null, "corrections", count(status.corrections)]] : []),
   ];
+}
+
+/** Return a sentence with the name of the answer or leader set apart. */
+function marked(sentence, { answer_name, leader_name }) {
+  const name = answer_name ?? leader_name;
+  const place = name === null ? -1 : sentence.indexOf(name);
+  if (place < 0) return [sentence];
+  return [sentence.slice(0, place), el("em", {}, name), sentence.slice(place + name.length)];
 }
 
 /** What is asked, what the answer is, and what it rests on. */
@@ -75,12 +83,14 @@ export function overview(name, open) {
       panel.classList.toggle("good", kind === "good" && status.certificate.settled && status.certificate.proven);
       panel.classList.toggle("bad", kind === "bad" || (status.settled && !(status.certificate.settled && status.certificate.proven)));
       const [first = "", ...rest] = status.verdict;
-      verdict.textContent = first;
-      more.textContent = rest.join(" ");
+      once("verdict", status.verdict, () => {
+        verdict.replaceChildren(...marked(first, status));
+        more.replaceChildren(...marked(rest.join(" "), status));
+      });
       once("remarks", status.remarks, () => remarks.replaceChildren(...status.remarks.map((one) => el("li", {}, one))));
       once("bar", [status.share_done, status.remaining, status.settled, status.ruled_out], () =>
         bar.replaceChildren(
-          ...(status.settled ? [] : [...term("how far", "How far"), " ", progressBar(status), ` · still to go: ${timeLeft(status)}`]),
+          ...(status.settled ? [] : [...term("how far", "How far"), " ", progressBar(status)]),
         ));
       bar.hidden = status.settled;
       once("facts", facts(status), () =>
