@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import arithmetic  # noqa: F401  before NumPy
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```console\n(\$ .*?)```", re.S)
 STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)

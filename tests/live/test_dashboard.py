@@ -164,12 +164,12 @@ def test_effects_of_factors_are_shown(mails, visit):
 def test_the_way_to_the_proof_is_shown_over_pulls_and_over_time(mails, visit):
     page = visit(mails, "mails/progress")
     chart = page.get_by_role("img", name="How far from proven")
-    chart.get_by_text("ruled out at δ = 0.05").wait_for()
+    chart.get_by_text("stop at ε = 0.01").wait_for()
     chart.get_by_text("pulls", exact=True).wait_for()
     shown(page).get_by_label("over").select_option("time")
     chart.get_by_text("time", exact=True).wait_for()
-    shown(page).get_by_label("Show").select_option("how much better a rival may be")
-    chart.get_by_text("stop at ε = 0.01").wait_for()
+    shown(page).get_by_label("Show").select_option("evidence against the closest rival")
+    chart.get_by_text("ruled out at δ = 0.05").wait_for()
     shown(page).get_by_text("Table", exact=True).click()
     assert page.locator("[role=tabpanel]:visible tbody tr").count() > 5
 

@@ -10,21 +10,21 @@ const MEASURES = {
   p_value: {
     label: "evidence against the closest rival",
     axis: "p-value of the closest rival",
-    words: "The p-value of the closest rival. An arm is ruled out when its p-value falls to δ; when all but one are, the question is answered.",
+    words: "The p-value of the closest rival. An arm is ruled out when its p-value falls to δ; when all but one are, the question is answered. If ε is above 0, it is also answered when no rival can be better by more than that.",
     goal: ({ delta }) => [delta, `ruled out at δ = ${number(delta)}`],
     log: true,
   },
   left: {
     label: "arms that may still be best",
     axis: "arms not ruled out",
-    words: "How many arms may still be best. When one is left, the question is answered.",
+    words: "How many arms may still be best. When one is left, the question is answered. If ε is above 0, several may be left, all within ε of the answer.",
     goal: () => [1, "one is left"],
     log: false,
   },
   gap_bound: {
     label: "how much better a rival may be",
     axis: "a rival may be better by at most",
-    words: "B(t), by how much a rival may still be better. It has to fall to ε, or all other arms have to be ruled out.",
+    words: "By how much a rival may still be better, at most. The question is answered when that falls to ε, or when all other arms are ruled out.",
     goal: ({ epsilon }) => [epsilon, `stop at ε = ${number(epsilon)}`],
     log: true,
   },
@@ -65,7 +65,9 @@ export function progressPart(source, name) {
       const option = select.querySelector(`[value=${key}]`);
       option.hidden = option.disabled = !raced;
     }
-    const chosen = measure ?? (raced ? "p_value" : "gap_bound");
+    // With ε above 0, arms within ε are never told apart: the bound says how far it is.
+    const bounded = !raced || (status.epsilon > 0 && points.some((point) => point.gap_bound !== null));
+    const chosen = measure ?? (bounded ? "gap_bound" : "p_value");
     select.value = chosen;
     const known = points
       .filter((point) => point[chosen] !== null)

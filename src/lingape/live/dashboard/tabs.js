@@ -36,6 +36,7 @@ export function tabs(parts, wanted, { chosen }) {
       handle.setAttribute("aria-selected", String(on));
       handle.setAttribute("tabindex", on ? "0" : "-1");
       panel.hidden = !on;
+      if (on) bar.scrollLeft = handle.offsetLeft - bar.offsetLeft - 40; // on a phone not all fit
     }
   };
   const open = (id) => {
@@ -62,10 +63,8 @@ export function tabs(parts, wanted, { chosen }) {
     open,
     async update(status, signal) {
       for (const { part, handle } of handles) handle.hidden = !(part.applies?.(status) ?? true);
-      if (!(current.applies?.(status) ?? true)) {
-        [current] = parts;
-        show();
-      }
+      if (!(current.applies?.(status) ?? true)) [current] = parts;
+      show();
       await current.update(status, signal);
     },
   };
