@@ -21,12 +21,11 @@ function facts(status) {
   ];
 }
 
-/** Return a sentence with the name of the answer or leader set apart. */
+/** Return a sentence with the name of the answer or leader set apart, if it begins with that. */
 function marked(sentence, { answer_name, leader_name }) {
   const name = answer_name ?? leader_name;
-  const place = name === null ? -1 : sentence.indexOf(name);
-  if (place < 0) return [sentence];
-  return [sentence.slice(0, place), el("em", {}, name), sentence.slice(place + name.length)];
+  if (name === null || !sentence.startsWith(`${name} `)) return [sentence];
+  return [el("em", {}, name), sentence.slice(name.length)];
 }
 
 /** What is asked, what the answer is, and what it rests on. */

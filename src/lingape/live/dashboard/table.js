@@ -1,6 +1,6 @@
 // Tables that screen readers find their way in, also where style.css shows their rows as cards.
 
-import { el, number, shortened } from "./dom.js";
+import { count, el, number, shortened } from "./dom.js";
 
 /** Return a table; columns are texts, or nodes with a text. */
 export function table(caption, columns, { name = "", hidden = false } = {}) {
@@ -44,5 +44,6 @@ export function named(arm, status) {
 /** Return a value as a cell shows it. */
 export function shown(value) {
   if (value instanceof Date) return value.toLocaleString("en-GB");
+  if (Number.isInteger(value)) return count(value);
   return typeof value === "number" ? number(value) : (value ?? "–");
 }
