@@ -130,11 +130,14 @@ def test_words_are_explained_where_they_stand(mails, visit):
     word.click()
     sees(page, "#rests .explanation", "It still counts when it comes.")
     assert word.get_attribute("aria-expanded") == "true"
-    (ticket, _) = mails.post("/mails/ask", {"n": 2})["tickets"]
+    voided = mails.get("/api/experiments/mails")["voided"]
+    (ticket,) = mails.post("/mails/ask", {})["tickets"]
     mails.post("/mails/void", {"ticket": ticket["id"], "reason": "typing"})
-    sees(page, "#rests", "3")
-    open_tab(page, "Arms")
-    assert page.locator(".glossary").first.inner_text() == ""  # folded
+    page.locator(".facts > div").filter(has_text="voided").filter(
+        has_text=str(voided + 1)
+    ).wait_for()
+    assert word.get_attribute("aria-expanded") == "true"  # an update does not close it
+    assert page.evaluate("document.activeElement.textContent") == "overdue"
 
 
 def test_arms_are_shown_in_three_ways(mails, visit):
@@ -171,7 +174,7 @@ def test_the_way_to_the_proof_is_shown_over_pulls_and_over_time(mails, visit):
     shown(page).get_by_label("Show").select_option("evidence against the closest rival")
     chart.get_by_text("ruled out at δ = 0.05").wait_for()
     shown(page).get_by_text("Table", exact=True).click()
-    assert page.locator("[role=tabpanel]:visible tbody tr").count() > 5
+    shown(page).locator("tbody tr").nth(5).wait_for()
 
 
 def test_what_happened_is_shown(mails, visit):
@@ -567,6 +570,32 @@ def test_without_a_stream_it_asks_again(server, visit):
     sees(page, "#connection", "Updated every few seconds")
     server.play("polled", MEANS, pulls=8)
     sees(page, ".verdict", "green leads")
+
+
+def test_a_part_that_cannot_be_loaded_says_so_and_is_tried_again(mails, visit):
+    page = visit(mails, trouble=True)
+    broken = {"status": 500, "json": {"error": "The server has a bug."}}
+    page.route("**/activity", lambda route: route.fulfill(**broken))
+    page.goto(f"{mails.url}/#/mails/activity")
+    sees(page, "[role=tabpanel]:visible .error", "could not be brought up to date: The server has")
+    sees(page, ".verdict", "leads")
+    sees(page, "#connection", "Live")
+    page.unroute("**/activity")
+    page.get_by_role("img", name="Workers").wait_for()
+    sees(page, "[role=tabpanel]:visible", "asked for trials")
+    assert page.locator("[role=tabpanel]:visible .error").text_content() == ""
+
+
+def test_a_status_that_cannot_be_loaded_is_a_lost_connection(server, visit):
+    server.create("mute", EYE, names=NAMES, noise=0.3)
+    page = visit(server, "mute", trouble=True)
+    sees(page, "#connection", "Live")
+    page.route("**/api/experiments/mute", lambda route: route.fulfill(status=500, json={}))
+    server.play("mute", MEANS, pulls=8)
+    sees(page, "#connection", "Connection lost, trying again. What you see is of")
+    page.unroute("**/api/experiments/mute")
+    sees(page, ".verdict", "green leads")
+    sees(page, "#connection", "Live")
 
 
 def test_a_tab_that_nobody_looks_at_holds_no_connection(server, visit):

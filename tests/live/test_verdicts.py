@@ -233,7 +233,7 @@ def test_against_the_control(lift, words):
         (
             (120.0, 300.0, 900.0),
             3.0,
-            ["About 300 more pulls (120 to 900), 4.2 days at the present pace."],
+            ["About 300 more pulls (120 to 900), 4.2 days at the pace of the last ones."],
         ),
         ((1.0, 1.0, 2.0), None, ["About 1 more pull (1 to 2)."]),
         ((20.0, 20.0, 20.0), None, ["20 more pulls."]),
@@ -247,3 +247,27 @@ def test_against_the_control(lift, words):
 )
 def test_how_long_it_takes(left, per_hour, words):
     assert _forecast(left and Remaining(*left), per_hour) == words
+
+
+@pytest.mark.parametrize("explorer", ["lingape_budget(budget=60)", "ugape_budget(budget=60)"])
+def test_what_guides_the_pulls_of_a_budget_is_no_proof(url, explorer):
+    with begin(url, explorer=explorer, noise=0.5) as experiment:
+        status = told(experiment, 19)
+        assert not status.settled
+        bound = status.certificate.gap_bound
+        assert status.gap_bound == (max(0.0, bound) if np.isfinite(bound) else None)
+        assert "No arm is better" not in " ".join(status.verdict) or bound <= 0
+        for one in status.standings:
+            (gap,) = experiment.values().gaps(status.leader, [one.arm])
+            assert (one.low, one.high) == pytest.approx((gap.low, gap.high))
+
+
+def test_an_arm_that_looks_best_without_a_contest_is_named(url):
+    with begin(url, explorer="sequential_halving(budget=60)") as experiment:
+        for _ in range(50):
+            (ticket,) = experiment.ask()
+            experiment.tell(ticket, MEANS[ticket.arm])
+        status = experiment.status()
+        assert status.leader is None
+        assert status.verdict[0] == "c looks best so far."
+        assert "Nothing is proven yet." in status.verdict

@@ -6,7 +6,7 @@ The words are the same in Python, over HTTP and in the shell.
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from ..checks import checked_whole, glimpse
 from ..errors import InvalidArgument
 from ..html import as_html
 from ..printable import columns_of, printable
-from ..scaffold import ContestExplorer
+from ..scaffold import ContestExplorer, Conversation
+from ..scaffold.budget import BudgetExplorer
 from ..values import Interval, Values, as_interval, ends_of, verdict
 from .model_check import ModelCheck, certified, check
 from .replay import LogCertificate, Replay
@@ -185,7 +186,7 @@ def status_of(replay: Replay, now: float) -> Status:
         **vars(summary),
         notes=replay.created.notes,
         verdict=verdict_of(replay, summary, certificate),
-        remarks=remarks_on(replay, summary),
+        remarks=remarks_on(replay, summary, certificate),
         control=problem.control,
         control_name=None if problem.control is None else problem.name(problem.control),
         answer_pulls=None if foremost is None else int(replay.averages.counts[foremost]),
@@ -214,6 +215,11 @@ def arms_of(
     return ArmsPage(ranking.standings(now, values, chosen), len(order))
 
 
+def _has_widths(explorer: Conversation) -> TypeGuard[ContestExplorer]:
+    """Whether the intervals by which an explorer compares arms are proven."""
+    return isinstance(explorer, ContestExplorer) and not isinstance(explorer, BudgetExplorer)
+
+
 class _Ranking:
     """The arms in an order, by how they compare with the leader."""
 
@@ -224,7 +230,7 @@ class _Ranking:
         gaps = low = high = np.full(len(problem), np.nan)
         if self._contest is not None and estimate.ready:
             gaps = estimate.means - estimate.means[self._contest.leader]
-            if isinstance(explorer, ContestExplorer):
+            if _has_widths(explorer):
                 widths = explorer.parts.contests.half_widths(estimate, self._contest.leader)
                 low, high = gaps - widths, gaps + widths
         self._gaps = gaps, low, high
@@ -279,7 +285,7 @@ class _Ranking:
         pending = Counter(replay.pending(now))
         waiting = Counter(ticket.arm for ticket in replay.open.values())
         rows: list[Any] = [row[chosen].tolist() for row in self._gaps]
-        if contest is not None and not isinstance(explorer, ContestExplorer):
+        if contest is not None and not _has_widths(explorer):
             rows = _columns(values.gaps(contest.leader, chosen))
             if problem.minimize:
                 rows = [[-gap for gap in row] for row in (rows[0], rows[2], rows[1])]

@@ -10,6 +10,7 @@ import numpy as np
 from ..data import Data
 from ..explorers import Contest
 from ..remaining import Remaining, remaining
+from ..scaffold.budget import BudgetExplorer
 from ..values import Values, finite
 from .model_check import check
 from .replay import Replay
@@ -42,6 +43,7 @@ class Summary(Data):
     owner: whom to ask about it, if that was said.
     explorer: who explores.
     arms: how many there are.
+    contenders: how many of them can be the answer.
     factors: what they are combinations of, if that was said.
     pulls: rewards, told and added.
     today: how many of them came since midnight, where this is run.
@@ -83,6 +85,7 @@ class Summary(Data):
     owner: str | None
     explorer: str
     arms: int
+    contenders: int
     factors: tuple[str, ...]
     pulls: int
     today: int
@@ -164,6 +167,7 @@ def summary_of(
         owner=replay.created.owner,
         explorer=replay.created.explorer,
         arms=len(problem),
+        contenders=int(np.count_nonzero(problem.can_answer)),
         factors=tuple(factor.name for factor in problem.factors.factors)
         if problem.factors
         else (),
@@ -230,7 +234,11 @@ def contest_in(replay: Replay) -> Contest | None:
     explorer = replay.explorer
     p_values = explorer.p_values if explorer.done else None
     if p_values is None:
-        return explorer.contest
+        contest = explorer.contest
+        if contest is not None and isinstance(explorer, BudgetExplorer):
+            # What guides its pulls proves nothing.
+            return contest._replace(margin=explorer.certificate().gap_bound)
+        return contest
     # Evidence ended this one, with no contest left or one whose gap bound is still above ε.
     verdict = explorer.certificate()
     others = np.flatnonzero(replay.problem.can_answer & (np.arange(len(p_values)) != verdict.arm))

@@ -63,7 +63,11 @@ def _so_far(replay: Replay, summary: Summary, certificate: LogCertificate) -> li
         sentences.append(
             "The data contradict what an answer would assume: have that explained before going on."
         )
-    if summary.leader is None:
+    if summary.leader is None and certificate.value is not None and summary.pulls:
+        names = _listed([_name(replay, arm) for arm in certificate.arms])
+        sentences += [f"{names} {'look' if len(certificate.arms) > 1 else 'looks'} best so far."]
+        sentences.append("Nothing is proven yet.")
+    elif summary.leader is None:
         sentences.append("Too early to say: there are too few rewards to compare arms.")
     else:
         several = replay.explorer.m > 1
@@ -83,7 +87,7 @@ def _missing(replay: Replay, summary: Summary) -> str:
     """Return what is proven of the rivals of a leader, and what is not."""
     rival = None if summary.rival is None else _name(replay, summary.rival)
     if summary.ruled_out is not None:
-        count, out = int(np.count_nonzero(replay.problem.can_answer)), summary.ruled_out
+        count, out = summary.contenders, summary.ruled_out
         said = f"{out:,} of {count:,} arms {'is' if out == 1 else 'are'} ruled out as best"
         said = said if out else "No arm is ruled out as best yet"
         return f"{said}; {rival} is the closest rival." if rival else f"{said}."
@@ -154,13 +158,14 @@ def _between(value: float, low: float, high: float) -> str:
 def _up_to(bound: float) -> str:
     """Return a bound in two digits, never less than it is but for rounding in the ninth.
 
-    >>> _up_to(0.0487), _up_to(0.1 + 0.2), _up_to(0.0)
-    ('0.049', '0.3', '0')
+    >>> _up_to(0.0487), _up_to(0.1 + 0.2), _up_to(0.0), _up_to(12345.6)
+    ('0.049', '0.3', '0', '13,000')
     """
     if bound <= 0:
         return "0"
     size = 10.0 ** (1 - floor(log10(bound)))
-    return f"{ceil(bound * size * (1 - 1e-9)) / size:.3g}"
+    number = ceil(bound * size * (1 - 1e-9)) / size
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _forecast(left: Remaining | None, per_hour: float | None) -> list[str]:
@@ -178,15 +183,16 @@ def _forecast(left: Remaining | None, per_hour: float | None) -> list[str]:
     else:
         said = f"About {pulls} ({two_digits(left.low)} to {two_digits(left.high)})"
     if per_hour:
-        said += f", {in_time(left.median / per_hour)} at the present pace"
+        said += f", {in_time(left.median / per_hour)} at the pace of the last ones"
     return [f"{said}."]
 
 
-def remarks_on(replay: Replay, summary: Summary) -> tuple[str, ...]:
+def remarks_on(replay: Replay, summary: Summary, certificate: LogCertificate) -> tuple[str, ...]:
     """Return sentences on what may surprise those who read the verdict."""
     remarks = []
     if summary.foremost is not None and summary.value is not None:
-        remarks += _few_pulls(replay, summary.foremost, summary.settled)
+        proven = summary.settled and certificate.settled and certificate.proven
+        remarks += _few_pulls(replay, summary.foremost, proven)
     at, pulls = replay.settled_pulls, summary.pulls
     if summary.settled and pulls > at:
         remarks.append(
@@ -205,7 +211,7 @@ def remarks_on(replay: Replay, summary: Summary) -> tuple[str, ...]:
     return _begun(replay, remarks)
 
 
-def _few_pulls(replay: Replay, arm: int, settled: bool) -> list[str]:
+def _few_pulls(replay: Replay, arm: int, proven: bool) -> list[str]:
     """Return why few pulls of an arm say enough, if others speak of it."""
     problem, counts = replay.problem, replay.averages.counts
     pulls, pulled = int(counts[arm]), counts[counts > 0]
@@ -219,7 +225,7 @@ def _few_pulls(replay: Replay, arm: int, settled: bool) -> list[str]:
     if not others:
         return []
     often = "never pulled" if not pulls else f"pulled only {_times(pulls)}"
-    enough = "That is enough: its value" if settled else "Its value"
+    enough = "That is enough: its value" if proven else "Its value"
     speaks = "1 other pull speaks" if others == 1 else f"{others:,} other pulls speak"
     return [
         f"{_name(replay, arm)} was {often}. {enough} follows from the rewards of arms that share "

@@ -86,7 +86,7 @@ export function activityPart(source, name) {
       const end = (bin) => new Date(unit === "day" ? new Date(bin.at).setDate(bin.at.getDate() + 1) : bin.at.getTime() + 1000 * HOUR);
       const pieces = bins.flatMap((bin) => [
         { ...bin, part: 0, value: bin.rewards, tone: "var(--accent)" },
-        { ...bin, part: 1, value: bin.voided, tone: "var(--bad-line)" },
+        { ...bin, part: 1, value: bin.voided, tone: "var(--faded)" },
       ]);
       return {
         height: 240,
@@ -96,7 +96,7 @@ export function activityPart(source, name) {
         x: { type: "time", label: null, ticks: unit === "day" && bins.length <= 10 && !narrow ? "day" : narrow ? 4 : 8 },
         y: { label: null, grid: true, ticks: 4, tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
         marks: [
-          legend({ [`rewards in each ${unit}`]: "accent", voided: "bad-line" }),
+          legend({ [`rewards in each ${unit}`]: "accent", voided: "faded" }),
           rectY(pieces, stackY({ x1: "at", x2: end, y: "value", fill: "tone", order: "part", insetLeft: 0.5, insetRight: 0.5 })),
           tip(bins, pointerX({
             x: (bin) => new Date((bin.at.getTime() + end(bin).getTime()) / 2),
@@ -123,7 +123,7 @@ export function activityPart(source, name) {
     title: "Voided trials by arm",
     file: file("voided"),
     columns: { Arm: (arm) => arm.label, Voided: (arm) => arm.voided, Rewards: (arm) => arm.rewards },
-    draw: (arms, size) => bars(arms, { voided: "bad-line" }, { ...size, axis: "voided trials" }),
+    draw: (arms, size) => bars(arms, { voided: "faded" }, { ...size, axis: "voided trials" }),
   });
   const crew = chart({
     title: "Workers",
@@ -152,7 +152,7 @@ export function activityPart(source, name) {
     async update(status) {
       const found = await source("/activity");
       const { unit, bins } = byDay(found.hours);
-      days.update(bins, bins.length ? `${many(status.pulls, "reward")} since ${moment(status.began)}; ${count(status.today)} today.` : "No rewards yet.", unit);
+      days.update(bins, bins.length ? `${many(status.pulls, "reward")} since ${moment(status.began)}.` : "No rewards yet.", unit);
       const arms = status.standings
         .map((arm) => ({ label: arm.name, rewards: arm.pulls, waiting: arm.pending, overdue: arm.overdue, voided: arm.voided }))
         .sort((a, b) => b.rewards + b.waiting + b.overdue - (a.rewards + a.waiting + a.overdue));
@@ -167,7 +167,7 @@ export function activityPart(source, name) {
       lost.update(
         voided.slice(0, SHOWN),
         voided.length
-          ? `${count(status.voided)} trials will have no reward. If that is because of the arm, the answer may be wrong: the model check compares arms.`
+          ? `${many(status.voided, "trial")} will have no reward. If that is because of the arm, the answer may be wrong: the model check compares arms.`
           : "No trial was voided.",
       );
       const workers = found.workers.map((worker) => ({ ...worker, label: worker.name ?? "no name given", waiting: worker.pending }));

@@ -4,7 +4,7 @@ import { Refused, get, hasToken, keepToken } from "./api.js";
 import { el, say } from "./dom.js";
 import { showExperiment } from "./experiment.js";
 import { showList } from "./list.js";
-import { PAUSE, pause, seen } from "./live.js";
+import { PAUSE, again, pause, seen } from "./live.js";
 
 const main = document.querySelector("#main");
 const STATES = {
@@ -16,16 +16,17 @@ const STATES = {
 };
 let leave = new AbortController(); // aborted when another page is shown
 
-let lost = null; // since when
+let latest = null; // when the server last answered
 
 /** Say whether the server is there: in the bar that stays on top, wherever one has scrolled. */
 function connection(state) {
   const pill = document.querySelector("#connection");
-  if (state === "lost") lost ??= new Date();
-  else if (state !== "connecting") lost = null;
+  const of = state === "lost" && latest !== null && !main.querySelector(".trouble")
+    ? `. What you see is of ${latest.toLocaleTimeString("en-GB")}`
+    : "";
   pill.dataset.state = state;
   document.body.dataset.connection = state;
-  say(pill, STATES[state] + (lost === null ? "" : `. What you see is of ${lost.toLocaleTimeString("en-GB")}`));
+  say(pill, STATES[state] + of);
 }
 
 function announce(sentence) {
@@ -120,7 +121,19 @@ async function route({ quietly = false } = {}) {
   }
   if (!quietly) connection("connecting");
   announce("");
-  const page = { signal, show, connection, announce, remember, get: (path) => get(path, signal) };
+  const page = {
+    signal,
+    show,
+    connection,
+    announce,
+    remember,
+    again: (refresh) => again(signal, refresh),
+    get: async (path) => {
+      const answer = await get(path, signal);
+      latest = new Date();
+      return answer;
+    },
+  };
   try {
     await (name === "" ? showList(page) : showExperiment(page, name, tab));
   } catch (trouble) {

@@ -2,7 +2,7 @@
 
 import { chart } from "./chart.js";
 import {
-  button, choice, confidence, count, el, interval, many, number, say, shortened,
+  atLeast, button, choice, confidence, count, el, interval, many, number, say, shortened,
 } from "./dom.js";
 import { intervals, labels, roomFor } from "./intervals.js";
 import { named, row, table } from "./table.js";
@@ -27,7 +27,8 @@ function foremost(status, view) {
   const control = (arm) => arm.arm === status.control;
   const chosen = [...known.filter(first), ...known.filter((arm) => !first(arm))].slice(0, SHOWN);
   const left = known.filter((arm) => control(arm) && !chosen.includes(arm));
-  return [...chosen, ...left];
+  const better = (a, b) => (status.minimize && value !== "gap" ? a[value] - b[value] : b[value] - a[value]);
+  return [...chosen, ...left].sort((a, b) => first(b) - first(a) || better(a, b));
 }
 
 function outOf(arm, status) {
@@ -52,21 +53,25 @@ function verdict({ arm, lift, lift_low, lift_high }, { control, minimize }) {
   if (lift === null) return "–";
   if (lift_low === null) return "not told apart yet";
   const [low, high] = minimize ? [-lift_high, -lift_low] : [lift_low, lift_high];
-  if (low > 0) return `better by at least ${number(low)}`;
-  return high < 0 ? `worse by at least ${number(-high)}` : "not told apart yet";
+  if (low > 0) return `better by at least ${atLeast(low)}`;
+  return high < 0 ? `worse by at least ${atLeast(-high)}` : "not told apart yet";
 }
 
 /** Return where the arms stand, in a sentence below the title. */
 function sentence(status, view, shown) {
   if (!shown.length) return "No intervals yet: there are too few rewards to compare arms.";
   const rest = status.arms - shown.length;
+  const hold = `hold together, at all times, with probability at least ${confidence(status.delta)}.`;
+  // Explorers without p-values compare arms by widths whose lower ends nothing is claimed about.
+  const ends = view === "gap" && status.ruled_out === null ? "upper ends" : "intervals";
   const proven = view === "gap" && !status.certificate.proven
-    ? "The intervals are not proven to hold."
-    : `All intervals hold together, at all times, with probability at least ${confidence(status.delta)}.`;
+    ? "These intervals are not proven to hold."
+    : `Line: what is proven. All ${ends} in this chart ${hold}`;
   const order = rest > 0
-    ? ` Shown are the ${count(shown.length)} arms that may be best; ${count(rest)} more are in the table of all arms.`
+    ? ` Shown are ${count(shown.length)} arms, those that may be best first; ${count(rest)} more are in the table of all arms.`
     : "";
-  return `Dot: estimate. Line: what is proven. ${proven}${order}`;
+  const lower = status.minimize && view !== "gap" ? " Lower is better." : "";
+  return `Dot: estimate. ${proven}${lower}${order}`;
 }
 
 const COLUMNS = {
@@ -103,7 +108,7 @@ export function armsPart(source, name) {
     draw: (arms, { width, narrow, context: { view, now } }) => {
       const [, axis, fields] = VIEWS[view];
       const rows = arms.map((arm) => ({
-        label: arm.name,
+        label: arm.arm === now.control ? `${arm.name} (the control)` : arm.name,
         value: arm[fields[0]],
         low: arm[fields[1]],
         high: arm[fields[2]],
@@ -138,11 +143,13 @@ export function armsPart(source, name) {
     views.hidden = !shown.length;
     picture.update(shown, sentence(status, view, shown), { view, now: status });
     const raced = status.standings.filter((arm) => arm.p_value !== null).slice(0, SHOWN);
+    const some = raced.some((arm) => arm.p_value < 1);
     against.node.hidden = status.ruled_out === null;
     against.update(
-      raced,
+      some ? raced : [],
+      !some ? "There is no evidence against any arm yet." :
       `An arm is ruled out when the evidence reaches ${number(1 / status.delta)}, which is 1/δ. ` +
-        `${count(status.ruled_out ?? 0)} of ${many(status.arms - status.retired, "arm")} ` +
+        `${count(status.ruled_out ?? 0)} of ${many(status.contenders, "arm")} ` +
         `${status.ruled_out === 1 ? "is" : "are"} ruled out.`,
       status,
     );
@@ -221,7 +228,7 @@ function allArms(source) {
   };
   const before = button("Previous", () => turn(-PAGE));
   const after = button("Next", () => turn(PAGE));
-  const pages = el("p", { class: "buttons live-only" }, before, place, after);
+  const pages = el("p", { class: "buttons" }, before, place, after);
   const node = el(
     "details",
     { class: "fold", id: "all-arms" },

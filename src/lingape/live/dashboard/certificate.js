@@ -12,12 +12,20 @@ function promise({ epsilon, noun }) {
 
 /** What is proven, word for word. */
 export function certificatePart(name, { files }) {
-  const node = el("div", {});
+  const body = el("div", {});
+  const buttons = files
+    ? el(
+        "p",
+        { class: "buttons" },
+        saver("Save the certificate", at(name, "/certificate"), `${name}-certificate.json`),
+        saver("Save the log", at(name, "/export"), `${name}.jsonl`),
+      )
+    : el("p", {}, `lingape live export URL ${name} ${name}.jsonl saves the log.`);
   let before = null;
   return {
     id: "certificate",
     title: "Certificate",
-    node,
+    node: el("div", {}, body, buttons),
     async update({ certificate, settled, pulls, settled_pulls }) {
       const claim = settled || !certificate.proven
         ? certificate.statement.split("\n")[0]
@@ -26,11 +34,11 @@ export function certificatePart(name, { files }) {
       const later = settled && settled_pulls !== null && pulls > settled_pulls
         ? `It was settled at reward ${count(settled_pulls)}; the ${count(pulls - settled_pulls)} that came later are not part of it.`
         : null;
-      const said = [claim, later, settled, ...certificate.remarks].join("\n");
-      if (said === before) return; // so that buttons keep the focus
+      const said = JSON.stringify([claim, later, certificate]);
+      if (said === before) return; // so that selections rest
       before = said;
       const verifying = `lingape live verify ${name}.jsonl`;
-      node.replaceChildren(
+      body.replaceChildren(
         el("p", { class: "claim" }, claim),
         ...(later === null ? [] : [el("p", {}, later)]),
         ...certificate.remarks.map((text) => el("p", {}, text)),
@@ -45,14 +53,6 @@ export function certificatePart(name, { files }) {
         ),
         el("p", {}, "To check that it follows from the log, save the log and run:"),
         el("pre", { tabindex: 0 }, el("code", {}, verifying)),
-        files
-          ? el(
-              "p",
-              { class: "buttons" },
-              saver("Save the certificate", at(name, "/certificate"), `${name}-certificate.json`),
-              saver("Save the log", at(name, "/export"), `${name}.jsonl`),
-            )
-          : el("p", {}, `lingape live export URL ${name} ${name}.jsonl saves the log.`),
       );
     },
   };

@@ -5,7 +5,7 @@ import { button, el, save, say, svg } from "./dom.js";
 import { shown, table } from "./table.js";
 import { plot } from "./vendor/plot.js";
 
-const LINES = 200; // in the table; the CSV has all
+const LINES = 1_000; // in the table; the CSV has all
 let made = 0;
 
 /**

@@ -41,31 +41,47 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Return a number with three digits that count, and a real minus. */
+/** Return a number with three digits that count, all digits before the point, and a real minus. */
 export function number(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 1e-4 || size >= 1e6)
-    ? value.toExponential(2)
-    : String(Number(value.toPrecision(3)));
-  return text.replaceAll("-", "−");
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return signed(value.toExponential(2));
+  return signed(size >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3))));
 }
+
+const signed = (text) => text.replaceAll("-", "−");
+
+/** Return a number rounded down, for what is "at least" so much. */
+export function atLeast(value) {
+  if (!(value > 0)) return number(value);
+  const size = 10 ** Math.max(0, 2 - Math.floor(Math.log10(value)));
+  return number(Math.floor(value * size * (1 + 1e-12)) / size);
+}
+
+/** Return how many decimals make sense for an interval. */
+function decimals(low, high) {
+  return high > low ? Math.min(Math.max(Math.ceil(1 - Math.log10(high - low)), 0), 9) : 3;
+}
+
+const fixed = (value, digits) =>
+  signed((value + 0).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 
 /** Return the ends of an interval, rounded outward: it never looks tighter than it is. */
 export function ends(low, high) {
   if (low === null || high === null) return "nothing proven";
-  const digits = Math.min(Math.max(2 - Math.floor(Math.log10(high - low || 1)), 0), 9);
+  const digits = decimals(low, high);
   const size = 10 ** digits;
-  const slack = 1e-9; // 0.30000000000000004 is 0.3
+  const slack = 1e-9 * Math.max(1, Math.abs(low * size), Math.abs(high * size)); // 0.1 + 0.2 is 0.3
   const down = Math.floor(low * size + slack) / size;
   const up = Math.ceil(high * size - slack) / size;
-  return `${down.toFixed(digits)} to ${up.toFixed(digits)}`.replaceAll("-", "−");
+  return `${fixed(down, digits)} to ${fixed(up, digits)}`;
 }
 
 /** Return an estimate with its interval. */
 export function interval(value, low, high) {
   if (value === null) return "–";
-  return low === null || high === null ? number(value) : `${number(value)} (${ends(low, high)})`;
+  if (low === null || high === null) return number(value);
+  return `${fixed(value, decimals(low, high))} (${ends(low, high)})`;
 }
 
 /** Return how many, with its thousands apart. */
@@ -116,8 +132,12 @@ function roughly(value, unit) {
   return `${number(round)} ${unit}${round === 1 ? "" : "s"}`;
 }
 
-/** Return how long ago something was. */
+/** Whether this is a report, which does not change: what is "today" or "now" is not in it. */
+export const still = document.body.classList.contains("report");
+
+/** Return how long ago something was; in a report, when. */
 export function ago(seconds) {
+  if (still) return moment(seconds);
   const hours = Math.max(0, Date.now() / 1000 - seconds) / 3600;
   return hours < 1 / 60 ? "just now" : `${duration(hours)} ago`;
 }
@@ -127,20 +147,20 @@ export function timeLeft({ settled, remaining, per_hour }) {
   if (settled) return "done";
   if (remaining === null) return "not known yet";
   if (remaining.median === null) return "no end in sight";
-  const pulls = `about ${count(Number(remaining.median.toPrecision(2)))} pulls`;
+  const pulls = `about ${many(Number(remaining.median.toPrecision(2)), "pull")}`;
   return per_hour ? `${pulls}, ${duration(remaining.median / per_hour)}` : pulls;
 }
 
 /** Return how far an experiment is, as a bar with its value. */
-export function progressBar({ settled, share_done, ruled_out, arms, retired }) {
+export function progressBar({ settled, share_done, ruled_out, contenders }) {
   if (share_done === null) {
-    return el("span", { class: "note" }, ruled_out === null ? "not known" : `${count(ruled_out)} of ${many(arms - retired, "arm")} ruled out`);
+    return el("span", { class: "note" }, ruled_out === null ? "not known" : `${count(ruled_out)} of ${many(contenders, "arm")} ruled out`);
   }
   const percent = settled ? 100 : Math.min(99, Math.floor(100 * share_done));
   return el(
     "span",
     { class: "share" },
-    el("progress", { max: 100, value: percent, "aria-label": "How far from proven" }),
+    el("progress", { max: 100, value: percent, "aria-label": "How far" }),
     ` ${percent}\u00a0%`,
   );
 }

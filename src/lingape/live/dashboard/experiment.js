@@ -68,8 +68,9 @@ export async function showExperiment(page, name, tab) {
     archive.update(status);
     document.title = `${status.settled && !status.warnings.length ? "✓ " : ""}${status.question ?? name} · lingape`;
     announce(status, top.sentence(status));
-    await shelf.update(status, page.signal);
-    drawn = version(status);
+    const now = version(status);
+    if (await shelf.update(status, page.signal)) drawn = now;
+    else page.again(refresh);
   };
   const refresh = async () => {
     status = await source("");

@@ -1,6 +1,6 @@
 // Estimates with their intervals, one below the other: what arms pay, and what factors do.
 
-import { ends, number, shortened } from "./dom.js";
+import { interval, shortened } from "./dom.js";
 import { dot, pointerY, ruleX, ruleY, text, tickX, tip } from "./vendor/plot.js";
 
 /** Return how much room names have to the left of a picture; on a phone they are above. */
@@ -38,7 +38,7 @@ export function intervals(rows, { width, narrow, axis, zero = false, goal = null
   const step = narrow ? 42 : 26;
   const dy = narrow ? 9 : 0;
   const title = ({ label, value, low, high, detail }) =>
-    [shortened(label, 60), `${number(value)}${low === null ? "" : `, between ${ends(low, high)}`}`, detail]
+    [shortened(label, 60), interval(value, low, high), detail]
       .filter(Boolean)
       .join("\n");
   return {

@@ -126,7 +126,8 @@ export async function showList(page) {
     }, { class: "small", "aria-label": `${label}: ${experiment.name}` });
   };
   const draw = () => {
-    const focused = document.activeElement?.getAttribute("href");
+    const named = (node) => node?.getAttribute("href") ?? node?.getAttribute("aria-label");
+    const focused = named(document.activeElement);
     const [, fits] = FILTERS[view.filter];
     const shown = experiments.filter((one) => fits(one) && matches(one)).sort(SORTS[view.sort][1]);
     body.replaceChildren(...shown.map((one) => line(one, archive)));
@@ -135,8 +136,8 @@ export async function showList(page) {
     place.replaceChildren(...(none ? [empty()] : []), ...unreadable.map(damaged));
     const hidden = experiments.length - shown.length;
     say(note, hidden ? `${many(shown.length, "experiment")} of ${count(experiments.length)} shown.` : "");
-    for (const link of body.querySelectorAll("a")) {
-      if (link.getAttribute("href") === focused) link.focus(); // its row is a new one
+    for (const node of focused ? body.querySelectorAll("a, button") : []) {
+      if (named(node) === focused) node.focus(); // its row is a new one
     }
   };
   const refresh = async () => {

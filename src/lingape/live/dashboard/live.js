@@ -55,7 +55,7 @@ export async function follow({ signal, connection }, path, refresh) {
     const hidden = new AbortController();
     const leave = () => document.hidden && hidden.abort();
     document.addEventListener("visibilitychange", leave);
-    const turn = turns(refresh, signal);
+    const turn = turns(refresh, signal, connection);
     try {
       await stream(path, AbortSignal.any([signal, hidden.signal]), {
         opened: () => {
@@ -77,7 +77,7 @@ export async function follow({ signal, connection }, path, refresh) {
 }
 
 /** Return a function that has `refresh` run soon: one at a time, and not too often. */
-function turns(refresh, signal) {
+function turns(refresh, signal, connection) {
   let running = false;
   let wanted = false;
   return async () => {
@@ -88,11 +88,20 @@ function turns(refresh, signal) {
       wanted = false;
       try {
         await refresh();
+        if (!signal.aborted) connection("live");
+        await pause(LEAST, signal);
       } catch {
-        // The stream breaks as well, or the next change tries again.
+        if (!signal.aborted) connection("lost");
+        wanted = true;
+        await pause(PAUSE, signal);
       }
-      await pause(LEAST, signal);
     }
     running = false;
   };
+}
+
+/** Call `refresh` once more, a little later. */
+export async function again(signal, refresh) {
+  await pause(PAUSE, signal);
+  if (!signal.aborted) await refresh().catch(() => {}); // the next change tries again
 }

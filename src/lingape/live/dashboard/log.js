@@ -74,6 +74,7 @@ export function logPart(source) {
     const after = Math.max(0, last - PAGE);
     if (drawn === `${after} ${last}`) return;
     const { events, words } = await source("/events", `?after=${after}&limit=${last - after}`);
+    if (last !== (top ?? status.event)) return; // another page was asked for since
     body.replaceChildren(...events.reverse().map((event) => line(event, words, called)));
     drawn = `${after} ${last}`;
     say(place, `${count(after + 1)} to ${count(last)} of ${count(status.event)}`);

@@ -1,24 +1,37 @@
 // The top of an experiment: the question, the verdict in plain words, and what it rests on.
 
-import { button, confidence, count, el, many, moment, number, progressBar, stateOf } from "./dom.js";
+import { button, confidence, count, el, many, moment, number, progressBar, say, stateOf, still } from "./dom.js";
 import { term } from "./terms.js";
 
-/** Return the numbers that matter, each with its word. */
-function facts(status) {
-  const settledAt = status.settled && status.settled_pulls !== null && status.settled_pulls !== status.pulls
-    ? ` (settled at ${count(status.settled_pulls)})`
-    : "";
-  return [
-    ["reward", "rewards", `${count(status.pulls)}${settledAt}`],
-    [null, "today", count(status.today)],
-    ["waiting", "waiting", count(status.pending)],
-    ["overdue", "overdue", count(status.overdue)],
-    ["voided", "voided", count(status.voided)],
-    ["arm", "arms", `${count(status.arms)}${status.retired ? ` (${count(status.retired)} retired)` : ""}`],
-    ["confidence", "confidence", confidence(status.delta)],
-    ["accuracy", "accuracy", status.epsilon > 0 ? `within ${number(status.epsilon)}` : "exact"],
-    ...(status.corrections ? [[null, "corrections", count(status.corrections)]] : []),
-  ];
+/** The numbers that matter, each with its word, which is explained by a click. */
+function factsPart() {
+  const list = el("dl", { class: "facts" });
+  const places = new Map();
+  const show = (key, label, value) => {
+    if (!places.has(label)) {
+      const place = el("dd", {});
+      places.set(label, place);
+      list.append(el("div", {}, el("dt", {}, key === null ? label : term(key, label)), place));
+    }
+    const place = places.get(label);
+    place.parentElement.hidden = value === null;
+    say(place, value ?? "");
+  };
+  return {
+    node: list,
+    update(status) {
+      const later = status.settled && status.settled_pulls !== null && status.settled_pulls !== status.pulls;
+      show("reward", "rewards", count(status.pulls) + (later ? ` (settled at ${count(status.settled_pulls)})` : ""));
+      show("today", "today", still ? null : count(status.today));
+      show("waiting", "waiting", count(status.pending));
+      show("overdue", "overdue", count(status.overdue));
+      show("voided", "voided", count(status.voided));
+      show("arm", "arms", count(status.arms) + (status.retired ? ` (${count(status.retired)} retired)` : ""));
+      show("confidence", "confidence", confidence(status.delta));
+      show("accuracy", "accuracy", status.epsilon > 0 ? `within ${number(status.epsilon)}` : "exact");
+      show(null, "corrections", status.corrections ? count(status.corrections) : null);
+    },
+  };
 }
 
 /** Return a sentence with the name of the answer or leader set apart, if it begins with that. */
@@ -37,7 +50,8 @@ export function overview(name, open) {
   const verdict = el("p", { class: "verdict" });
   const more = el("p", { class: "verdict-more" });
   const remarks = el("ul", { class: "remarks" });
-  const bar = el("p", { class: "far" });
+  const share = el("span", {});
+  const bar = el("p", { class: "far" }, term("how far", "How far"), " ", share);
   const exact = button("Exact certificate", () => open("certificate"), { class: "small" });
   const panel = el(
     "section",
@@ -49,14 +63,14 @@ export function overview(name, open) {
     remarks,
     el("p", { class: "buttons" }, exact),
   );
-  const list = el("dl", { class: "facts" });
+  const facts = factsPart();
   const checked = el("div", {});
   const assumed = el("ul", { class: "assumptions" });
   const rests = el(
     "section",
     { class: "panel", id: "rests", "aria-labelledby": "rests-title" },
     el("h2", { id: "rests-title" }, "What it rests on"),
-    list,
+    facts.node,
     checked,
     el("details", {}, el("summary", {}, "What is assumed"), assumed),
   );
@@ -87,16 +101,9 @@ export function overview(name, open) {
         more.replaceChildren(...marked(rest.join(" "), status));
       });
       once("remarks", status.remarks, () => remarks.replaceChildren(...status.remarks.map((one) => el("li", {}, one))));
-      once("bar", [status.share_done, status.remaining, status.settled, status.ruled_out], () =>
-        bar.replaceChildren(
-          ...(status.settled ? [] : [...term("how far", "How far"), " ", progressBar(status)]),
-        ));
+      once("share", [status.share_done, status.ruled_out], () => share.replaceChildren(progressBar(status)));
       bar.hidden = status.settled;
-      once("facts", facts(status), () =>
-        list.replaceChildren(
-          ...facts(status).map(([key, label, value]) =>
-            el("div", {}, el("dt", {}, key === null ? label : term(key, label)), el("dd", {}, value))),
-        ));
+      facts.update(status);
       const { check, certificate } = status;
       once("checked", [check.warnings, check.statement], () => {
         const link = button("Model check", () => open("check"), { class: "small" });

@@ -81,7 +81,7 @@ export function progressPart(source, name) {
       ? "How much better a rival may be is not proven while the scale of the noise is unknown. Arms are ruled out one by one instead."
       : "No curve yet: nothing is proven so far.";
     const ends = points.at(-1)?.pulls < status.pulls
-      ? ` The curve ends at reward ${count(points.at(-1).pulls)}: the log takes long to read.`
+      ? ` The curve ends at reward ${count(points.at(-1).pulls)}.`
       : "";
     picture.update(known, known.length ? MEASURES[chosen].words + ends : open, { measure: MEASURES[chosen], status, over });
   };
@@ -103,8 +103,8 @@ export function progressPart(source, name) {
       status = now;
       const last = points.at(-1);
       if (loading === null || points.length > 3 * POINTS || last?.pulls > now.pulls || now.corrections !== loading.corrections) {
-        loading = { corrections: now.corrections };
         await load(signal);
+        loading = { corrections: now.corrections };
         return;
       }
       // The curve was loaded before; since then each look adds a point.
@@ -117,7 +117,7 @@ export function progressPart(source, name) {
           rival: now.rival,
           gap_bound: now.gap_bound,
           p_value: rivals.length ? Math.max(...rivals.map((arm) => arm.p_value)) : null,
-          left: now.ruled_out === null ? null : now.arms - now.retired - now.ruled_out,
+          left: now.ruled_out === null ? null : now.contenders - now.ruled_out,
         });
       }
       draw();

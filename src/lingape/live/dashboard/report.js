@@ -17,6 +17,9 @@ main.replaceChildren(
     el("section", { class: "panel", id: part.id, "aria-labelledby": `${part.id}-title` }, el("h2", { id: `${part.id}-title` }, part.title), part.node)),
   el("p", { class: "note" }, `As of ${moment(made)}, event ${status.event} of the log. Made by lingape ${version}.`),
 );
+window.addEventListener("beforeprint", () => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+});
 top.update(status);
 for (const part of parts) await part.update(status);
 document.body.dataset.ready = "yes";

@@ -23,7 +23,7 @@ export function row([, first], ...cells) {
     { role: "row" },
     el("th", { scope: "row", role: "rowheader" }, first),
     cells.map(([label, content, name = null]) =>
-      el("td", { role: "cell", "data-label": label, class: name }, content),
+      el("td", { role: "cell", "data-label": label, class: name }, el("div", {}, content)),
     ),
   );
 }

@@ -1,6 +1,6 @@
 // Tabs: one part with details at a time. Only the one that is shown is kept up to date.
 
-import { el } from "./dom.js";
+import { el, say } from "./dom.js";
 
 /**
  * Return tabs for parts.
@@ -28,7 +28,9 @@ export function tabs(parts, wanted, { chosen }) {
     handle.addEventListener("click", () => open(part.id));
     bar.append(handle);
     panels.append(panel);
-    return { part, handle, panel };
+    const trouble = el("p", { class: "error", role: "status" });
+    panel.append(trouble);
+    return { part, handle, panel, trouble };
   });
   const show = () => {
     for (const { part, handle, panel } of handles) {
@@ -61,11 +63,21 @@ export function tabs(parts, wanted, { chosen }) {
   return {
     nodes: [bar, panels],
     open,
+    /** Bring the open part up to date; return whether that was possible. */
     async update(status, signal) {
       for (const { part, handle } of handles) handle.hidden = !(part.applies?.(status) ?? true);
       if (!(current.applies?.(status) ?? true)) [current] = parts;
       show();
-      await current.update(status, signal);
+      const { part, trouble } = handles.find((one) => one.part === current);
+      try {
+        await part.update(status, signal);
+        say(trouble, "");
+        return true;
+      } catch (reason) {
+        if (signal?.aborted || [401, 403, 404].includes(reason.status)) throw reason;
+        say(trouble, `This part could not be brought up to date: ${reason.message} It is tried again.`);
+        return false;
+      }
     },
   };
 }
