@@ -108,7 +108,7 @@ export function armsPart(source, name) {
     draw: (arms, { width, narrow, context: { view, now } }) => {
       const [, axis, fields] = VIEWS[view];
       const rows = arms.map((arm) => ({
-        label: arm.arm === now.control ? `${arm.name} (the control)` : arm.name,
+        label: arm.arm === now.control ? `Control: ${arm.name}` : arm.name,
         value: arm[fields[0]],
         low: arm[fields[1]],
         high: arm[fields[2]],
