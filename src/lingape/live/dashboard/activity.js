@@ -29,9 +29,12 @@ function byDay(hours) {
 }
 
 const when = (at, unit) =>
-  at.toLocaleString("en-GB", unit === "day"
-    ? { weekday: "short", day: "numeric", month: "short", year: "numeric" }
-    : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  at.toLocaleString(
+    "en-GB",
+    unit === "day"
+      ? { weekday: "short", day: "numeric", month: "short", year: "numeric" }
+      : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+  );
 
 /** Return which colour stands for what, in a line above the picture. */
 function legend(parts) {
@@ -51,29 +54,60 @@ function legend(parts) {
 function bars(items, parts, { width, narrow, axis }) {
   const rows = items.map((item, i) => ({ ...item, key: String(i) }));
   const pieces = rows.flatMap((item) =>
-    Object.entries(parts).map(([part, tone]) => ({ key: item.key, part, value: item[part], tone: `var(--${tone})` })),
+    Object.entries(parts).map(([part, tone]) => ({
+      key: item.key,
+      part,
+      value: item[part],
+      tone: `var(--${tone})`,
+    })),
   );
-  const told = (item) => Object.keys(parts).filter((part) => item[part] > 0 || part === Object.keys(parts)[0]).map((part) => `${part}: ${count(item[part])}`);
+  const told = (item) =>
+    Object.keys(parts)
+      .filter((part) => item[part] > 0 || part === Object.keys(parts)[0])
+      .map((part) => `${part}: ${count(item[part])}`);
   return {
     height: (narrow ? 42 : 24) * rows.length + 74,
     marginLeft: roomFor({ width, narrow }),
     marginRight: 16,
     marginTop: 26,
     marginBottom: 44,
-    x: { label: axis, labelAnchor: "center", labelArrow: "none", grid: true, ticks: narrow ? 4 : 7, tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
+    x: {
+      label: axis,
+      labelAnchor: "center",
+      labelArrow: "none",
+      grid: true,
+      ticks: narrow ? 4 : 7,
+      tickFormat: (value) => (Number.isInteger(value) ? count(value) : ""),
+    },
     y: { axis: null, domain: rows.map(({ key }) => key), padding: 0.25 },
     marks: [
-      barX(pieces, stackX({ y: "key", x: "value", fill: "tone", order: Object.values(parts).map((tone) => `var(--${tone})`), insetTop: narrow ? 22 : 0 })),
+      barX(
+        pieces,
+        stackX({
+          y: "key",
+          x: "value",
+          fill: "tone",
+          order: Object.values(parts).map((tone) => `var(--${tone})`),
+          insetTop: narrow ? 22 : 0,
+        }),
+      ),
       labels(rows, { width, narrow }),
       Object.keys(parts).length > 1 ? legend(parts) : null,
-      tip(rows, pointerY({ y: "key", x: (item) => Object.keys(parts).reduce((sum, part) => sum + item[part], 0), title: (item) => [shortened(item.label, 60), ...told(item)].join("\n") })),
+      tip(
+        rows,
+        pointerY({
+          y: "key",
+          x: (item) => Object.keys(parts).reduce((sum, part) => sum + item[part], 0),
+          title: (item) => [shortened(item.label, 60), ...told(item)].join("\n"),
+        }),
+      ),
     ],
   };
 }
 
 /** Where the pulls went, when they came, and who made them. */
 export function activityPart(source, name) {
-  const file = (what) => () => `${name}-${what}`;
+  const file = (what) => `${name}-${what}`;
   const days = chart({
     title: "Pulls by day",
     file: file("days"),
@@ -83,7 +117,12 @@ export function activityPart(source, name) {
       Voided: (bin) => bin.voided,
     },
     draw: (bins, { narrow, context: unit }) => {
-      const end = (bin) => new Date(unit === "day" ? new Date(bin.at).setDate(bin.at.getDate() + 1) : bin.at.getTime() + 1000 * HOUR);
+      const end = (bin) =>
+        new Date(
+          unit === "day"
+            ? new Date(bin.at).setDate(bin.at.getDate() + 1)
+            : bin.at.getTime() + 1000 * HOUR,
+        );
       const pieces = bins.flatMap((bin) => [
         { ...bin, part: 0, value: bin.rewards, tone: "var(--accent)" },
         { ...bin, part: 1, value: bin.voided, tone: "var(--faded)" },
@@ -93,16 +132,40 @@ export function activityPart(source, name) {
         marginLeft: 50,
         marginTop: 34,
         marginBottom: 40,
-        x: { type: "time", label: null, ticks: unit === "day" && bins.length <= 10 && !narrow ? "day" : narrow ? 4 : 8 },
-        y: { label: null, grid: true, ticks: 4, tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
+        x: {
+          type: "time",
+          label: null,
+          ticks: unit === "day" && bins.length <= 10 && !narrow ? "day" : narrow ? 4 : 8,
+        },
+        y: {
+          label: null,
+          grid: true,
+          ticks: 4,
+          tickFormat: (value) => (Number.isInteger(value) ? count(value) : ""),
+        },
         marks: [
           legend({ [`rewards in each ${unit}`]: "accent", voided: "faded" }),
-          rectY(pieces, stackY({ x1: "at", x2: end, y: "value", fill: "tone", order: "part", insetLeft: 0.5, insetRight: 0.5 })),
-          tip(bins, pointerX({
-            x: (bin) => new Date((bin.at.getTime() + end(bin).getTime()) / 2),
-            y: (bin) => bin.rewards + bin.voided,
-            title: (bin) => `${when(bin.at, unit)}\n${many(bin.rewards, "reward")}${bin.voided ? `\n${count(bin.voided)} voided` : ""}`,
-          })),
+          rectY(
+            pieces,
+            stackY({
+              x1: "at",
+              x2: end,
+              y: "value",
+              fill: "tone",
+              order: "part",
+              insetLeft: 0.5,
+              insetRight: 0.5,
+            }),
+          ),
+          tip(
+            bins,
+            pointerX({
+              x: (bin) => new Date((bin.at.getTime() + end(bin).getTime()) / 2),
+              y: (bin) => bin.rewards + bin.voided,
+              title: (bin) =>
+                `${when(bin.at, unit)}\n${many(bin.rewards, "reward")}${bin.voided ? `\n${count(bin.voided)} voided` : ""}`,
+            }),
+          ),
         ],
       };
     },
@@ -117,12 +180,20 @@ export function activityPart(source, name) {
       Overdue: (arm) => arm.overdue,
     },
     draw: (arms, size) =>
-      bars(arms, { rewards: "accent", waiting: "waiting", overdue: "bad-line" }, { ...size, axis: "pulls" }),
+      bars(
+        arms,
+        { rewards: "accent", waiting: "waiting", overdue: "bad-line" },
+        { ...size, axis: "pulls" },
+      ),
   });
   const lost = chart({
     title: "Voided trials by arm",
     file: file("voided"),
-    columns: { Arm: (arm) => arm.label, Voided: (arm) => arm.voided, Rewards: (arm) => arm.rewards },
+    columns: {
+      Arm: (arm) => arm.label,
+      Voided: (arm) => arm.voided,
+      Rewards: (arm) => arm.rewards,
+    },
     draw: (arms, size) => bars(arms, { voided: "faded" }, { ...size, axis: "voided trials" }),
   });
   const crew = chart({
@@ -138,7 +209,11 @@ export function activityPart(source, name) {
       "Last seen": (worker) => new Date(1000 * worker.last_seen),
     },
     draw: (workers, size) =>
-      bars(workers, { told: "accent", waiting: "waiting", overdue: "bad-line", voided: "faded" }, { ...size, axis: "trials" }),
+      bars(
+        workers,
+        { told: "accent", waiting: "waiting", overdue: "bad-line", voided: "faded" },
+        { ...size, axis: "trials" },
+      ),
   });
   const { node: seen, body } = table(
     "Workers, those seen last first",
@@ -148,13 +223,39 @@ export function activityPart(source, name) {
   return {
     id: "activity",
     title: "Activity",
-    node: el("div", {}, days.node, byArm.node, lost.node, crew.node, seen, el("details", {}, el("summary", {}, "What these words mean"), glossary("pull", "waiting", "overdue", "voided"))),
+    node: el(
+      "div",
+      {},
+      days.node,
+      byArm.node,
+      lost.node,
+      crew.node,
+      seen,
+      el(
+        "details",
+        {},
+        el("summary", {}, "What these words mean"),
+        glossary("pull", "waiting", "overdue", "voided"),
+      ),
+    ),
     async update(status) {
       const found = await source("/activity");
       const { unit, bins } = byDay(found.hours);
-      days.update(bins, bins.length ? `${many(status.pulls, "reward")} since ${moment(status.began)}.` : "No rewards yet.", unit);
+      days.update(
+        bins,
+        bins.length
+          ? `${many(status.pulls, "reward")} since ${moment(status.began)}.`
+          : "No rewards yet.",
+        unit,
+      );
       const arms = status.standings
-        .map((arm) => ({ label: arm.name, rewards: arm.pulls, waiting: arm.pending, overdue: arm.overdue, voided: arm.voided }))
+        .map((arm) => ({
+          label: arm.name,
+          rewards: arm.pulls,
+          waiting: arm.pending,
+          overdue: arm.overdue,
+          voided: arm.voided,
+        }))
         .sort((a, b) => b.rewards + b.waiting + b.overdue - (a.rewards + a.waiting + a.overdue));
       const pulled = arms.filter((arm) => arm.rewards + arm.waiting + arm.overdue > 0);
       byArm.update(
@@ -170,10 +271,16 @@ export function activityPart(source, name) {
           ? `${many(status.voided, "trial")} will have no reward. If that is because of the arm, the answer may be wrong: the model check compares arms.`
           : "No trial was voided.",
       );
-      const workers = found.workers.map((worker) => ({ ...worker, label: worker.name ?? "no name given", waiting: worker.pending }));
+      const workers = found.workers.map((worker) => ({
+        ...worker,
+        label: worker.name ?? "no name given",
+        waiting: worker.pending,
+      }));
       crew.update(
         workers.slice(0, SHOWN),
-        workers.length ? `${many(workers.length + found.other_workers, "worker")} asked for trials.` : "Nobody has asked for a trial yet.",
+        workers.length
+          ? `${many(workers.length + found.other_workers, "worker")} asked for trials.`
+          : "Nobody has asked for a trial yet.",
       );
       seen.hidden = !workers.length;
       body.replaceChildren(
@@ -183,7 +290,17 @@ export function activityPart(source, name) {
             ["Asked", count(worker.asked), "numbers"],
             ["Told", count(worker.told), "numbers"],
             ["Overdue", count(worker.overdue), "numbers"],
-            ["Last seen", el("time", { datetime: new Date(1000 * worker.last_seen).toISOString(), title: moment(worker.last_seen) }, ago(worker.last_seen))],
+            [
+              "Last seen",
+              el(
+                "time",
+                {
+                  datetime: new Date(1000 * worker.last_seen).toISOString(),
+                  title: moment(worker.last_seen),
+                },
+                ago(worker.last_seen),
+              ),
+            ],
           ),
         ),
       );

@@ -21,9 +21,10 @@ let latest = null; // when the server last answered
 /** Say whether the server is there: in the bar that stays on top, wherever one has scrolled. */
 function connection(state) {
   const pill = document.querySelector("#connection");
-  const of = state === "lost" && latest !== null && !main.querySelector(".trouble")
-    ? `. What you see is of ${latest.toLocaleTimeString("en-GB")}`
-    : "";
+  const of =
+    state === "lost" && latest !== null && !main.querySelector(".trouble")
+      ? `. What you see is of ${latest.toLocaleTimeString("en-GB")}`
+      : "";
   pill.dataset.state = state;
   document.body.dataset.connection = state;
   say(pill, STATES[state] + of);

@@ -2,7 +2,17 @@
 
 import { chart } from "./chart.js";
 import {
-  atLeast, button, choice, confidence, count, el, interval, many, number, say, shortened,
+  atLeast,
+  button,
+  choice,
+  confidence,
+  count,
+  el,
+  interval,
+  many,
+  number,
+  say,
+  shortened,
 } from "./dom.js";
 import { intervals, labels, roomFor } from "./intervals.js";
 import { named, row, table } from "./table.js";
@@ -27,7 +37,8 @@ function foremost(status, view) {
   const control = (arm) => arm.arm === status.control;
   const chosen = [...known.filter(first), ...known.filter((arm) => !first(arm))].slice(0, SHOWN);
   const left = known.filter((arm) => control(arm) && !chosen.includes(arm));
-  const better = (a, b) => (status.minimize && value !== "gap" ? a[value] - b[value] : b[value] - a[value]);
+  const better = (a, b) =>
+    status.minimize && value !== "gap" ? a[value] - b[value] : b[value] - a[value];
   return [...chosen, ...left].sort((a, b) => first(b) - first(a) || better(a, b));
 }
 
@@ -64,12 +75,14 @@ function sentence(status, view, shown) {
   const hold = `hold together, at all times, with probability at least ${confidence(status.delta)}.`;
   // Explorers without p-values compare arms by widths whose lower ends nothing is claimed about.
   const ends = view === "gap" && status.ruled_out === null ? "upper ends" : "intervals";
-  const proven = view === "gap" && !status.certificate.proven
-    ? "These intervals are not proven to hold."
-    : `Line: what is proven. All ${ends} in this chart ${hold}`;
-  const order = rest > 0
-    ? ` Shown are ${count(shown.length)} arms, those that may be best first; ${count(rest)} more are in the table of all arms.`
-    : "";
+  const proven =
+    view === "gap" && !status.certificate.proven
+      ? "These intervals are not proven to hold."
+      : `Line: what is proven. All ${ends} in this chart ${hold}`;
+  const order =
+    rest > 0
+      ? ` Shown are ${count(shown.length)} arms, those that may be best first; ${count(rest)} more are in the table of all arms.`
+      : "";
   const lower = status.minimize && view !== "gap" ? " Lower is better." : "";
   return `Dot: estimate. ${proven}${lower}${order}`;
 }
@@ -95,11 +108,15 @@ const COLUMNS = {
 export function armsPart(source, name) {
   let status = null;
   let chosen = null; // the view, once the user chose one
-  const file = (what) => () => `${name}-${what}`;
-  const views = choice("Show", Object.entries(VIEWS).map(([key, [label]]) => [key, label]), (view) => {
-    chosen = view;
-    draw();
-  });
+  const file = (what) => `${name}-${what}`;
+  const views = choice(
+    "Show",
+    Object.entries(VIEWS).map(([key, [label]]) => [key, label]),
+    (view) => {
+      chosen = view;
+      draw();
+    },
+  );
   const picture = chart({
     title: "What arms pay",
     file: file("arms"),
@@ -115,14 +132,19 @@ export function armsPart(source, name) {
         tone: tone(arm, now),
         detail: `${many(arm.pulls, "pull")}${arm.p_value === null ? "" : `, p-value ${evidence(arm, now)}`}`,
       }));
-      const goal = view === "gap" && now.epsilon > 0 ? [now.epsilon, `ε = ${number(now.epsilon)}`] : null;
+      const goal =
+        view === "gap" && now.epsilon > 0 ? [now.epsilon, `ε = ${number(now.epsilon)}`] : null;
       return intervals(rows, { width, narrow, axis, zero: view !== "value", goal });
     },
   });
   const against = chart({
     title: "Evidence that an arm is not the best",
     file: file("evidence"),
-    columns: { Arm: COLUMNS.Arm, "p-value": COLUMNS["p-value of being best"], Evidence: (arm) => 1 / arm.p_value },
+    columns: {
+      Arm: COLUMNS.Arm,
+      "p-value": COLUMNS["p-value of being best"],
+      Evidence: (arm) => 1 / arm.p_value,
+    },
     draw: drawEvidence,
   });
   const all = allArms(source);
@@ -130,13 +152,25 @@ export function armsPart(source, name) {
     "details",
     {},
     el("summary", {}, "What these words mean"),
-    glossary("arm", "pull", "average", "interval", "control", "lift", "leader", "p-value", "evidence", "ruled out"),
+    glossary(
+      "arm",
+      "pull",
+      "average",
+      "interval",
+      "control",
+      "lift",
+      "leader",
+      "p-value",
+      "evidence",
+      "ruled out",
+    ),
   );
 
   const draw = () => {
     const controlled = status.control !== null;
     const select = views.querySelector("select");
-    select.querySelector("[value=lift]").hidden = select.querySelector("[value=lift]").disabled = !controlled;
+    select.querySelector("[value=lift]").hidden = select.querySelector("[value=lift]").disabled =
+      !controlled;
     const view = chosen ?? (controlled ? "lift" : "value");
     select.value = view;
     const shown = foremost(status, view);
@@ -147,10 +181,11 @@ export function armsPart(source, name) {
     against.node.hidden = status.ruled_out === null;
     against.update(
       some ? raced : [],
-      !some ? "There is no evidence against any arm yet." :
-      `An arm is ruled out when the evidence reaches ${number(1 / status.delta)}, which is 1/δ. ` +
-        `${count(status.ruled_out ?? 0)} of ${many(status.contenders, "arm")} ` +
-        `${status.ruled_out === 1 ? "is" : "are"} ruled out.`,
+      !some
+        ? "There is no evidence against any arm yet."
+        : `An arm is ruled out when the evidence reaches ${number(1 / status.delta)}, which is 1/δ. ` +
+            `${count(status.ruled_out ?? 0)} of ${many(status.contenders, "arm")} ` +
+            `${status.ruled_out === 1 ? "is" : "are"} ruled out.`,
       status,
     );
   };
@@ -185,16 +220,32 @@ function drawEvidence(arms, { width, narrow, context: status }) {
       type: "log",
       label: "evidence against being best (1/p)",
       domain: [1, Math.max(3 * goal, ...rows.map((row) => row.value))],
-      labelAnchor: "center", labelArrow: "none",
-      grid: true, ticks: narrow ? 3 : 6, tickFormat: (value) => count(value),
+      labelAnchor: "center",
+      labelArrow: "none",
+      grid: true,
+      ticks: narrow ? 3 : 6,
+      tickFormat: (value) => count(value),
     },
     y: { axis: null, domain: rows.map(({ key }) => key), padding: 0.25 },
     marks: [
       barX(rows, { y: "key", x1: 1, x2: "value", fill: "tone", insetTop: narrow ? 22 : 0 }),
       ruleX([goal], { stroke: "var(--goal)", strokeDasharray: "5 4" }),
-      text([goal], { x: (d) => d, text: () => "ruled out from here", frameAnchor: "top", dy: -10, fill: "var(--goal)" }),
+      text([goal], {
+        x: (d) => d,
+        text: () => "ruled out from here",
+        frameAnchor: "top",
+        dy: -10,
+        fill: "var(--goal)",
+      }),
       labels(rows, { width, narrow }),
-      tip(rows, pointerY({ y: "key", x: "value", title: (row) => `${shortened(row.label, 60)}\np-value of being best: ${row.p}` })),
+      tip(
+        rows,
+        pointerY({
+          y: "key",
+          x: "value",
+          title: (row) => `${shortened(row.label, 60)}\np-value of being best: ${row.p}`,
+        }),
+      ),
     ],
   };
 }
@@ -216,10 +267,20 @@ function allArms(source) {
   );
   const place = el("span", { role: "status" });
   const summary = el("summary", {}, "All arms");
-  const ordered = choice("Sort by", [["best", "may be best"], ["value", "average"], ["pulls", "pulls"], ["voided", "voided"], ["name", "name"]], (key) => {
-    [sort, start] = [key, 0];
-    load();
-  });
+  const ordered = choice(
+    "Sort by",
+    [
+      ["best", "may be best"],
+      ["value", "average"],
+      ["pulls", "pulls"],
+      ["voided", "voided"],
+      ["name", "name"],
+    ],
+    (key) => {
+      [sort, start] = [key, 0];
+      load();
+    },
+  );
   let [sort, start, total, status] = ["best", 0, 0, null];
   let decided = false; // whether it is open was decided once
   const turn = (by) => {
@@ -233,7 +294,14 @@ function allArms(source) {
     "details",
     { class: "fold", id: "all-arms" },
     summary,
-    el("p", { class: "controls live-only" }, el("label", { for: "arm-search" }, "Search "), search, " ", ordered),
+    el(
+      "p",
+      { class: "controls live-only" },
+      el("label", { for: "arm-search" }, "Search "),
+      search,
+      " ",
+      ordered,
+    ),
     shown,
     pages,
   );
@@ -282,7 +350,12 @@ function allArms(source) {
       ),
     );
     const last = Math.min(start + found.standings.length, total);
-    say(place, total === 0 ? "No arm is called that." : `${count(start + 1)} to ${count(last)} of ${count(total)}`);
+    say(
+      place,
+      total === 0
+        ? "No arm is called that."
+        : `${count(start + 1)} to ${count(last)} of ${count(total)}`,
+    );
     before.disabled = start === 0;
     after.disabled = last >= total;
     before.hidden = after.hidden = total <= PAGE;

@@ -27,13 +27,15 @@ export function certificatePart(name, { files }) {
     title: "Certificate",
     node: el("div", {}, body, buttons),
     async update({ certificate, settled, pulls, settled_pulls }) {
-      const claim = settled || !certificate.proven
-        ? certificate.statement.split("\n")[0]
-        : `There is no certificate yet. Once settled, it will say: ${promise(certificate)}, with ` +
-          `probability at least ${confidence(certificate.delta)}.`;
-      const later = settled && settled_pulls !== null && pulls > settled_pulls
-        ? `It was settled at reward ${count(settled_pulls)}; the ${count(pulls - settled_pulls)} that came later are not part of it.`
-        : null;
+      const claim =
+        settled || !certificate.proven
+          ? certificate.statement.split("\n")[0]
+          : `There is no certificate yet. Once settled, it will say: ${promise(certificate)}, with ` +
+            `probability at least ${confidence(certificate.delta)}.`;
+      const later =
+        settled && settled_pulls !== null && pulls > settled_pulls
+          ? `It was settled at reward ${count(settled_pulls)}; the ${count(pulls - settled_pulls)} that came later are not part of it.`
+          : null;
       const said = JSON.stringify([claim, later, certificate]);
       if (said === before) return; // so that selections rest
       before = said;
@@ -43,13 +45,22 @@ export function certificatePart(name, { files }) {
         ...(later === null ? [] : [el("p", {}, later)]),
         ...certificate.remarks.map((text) => el("p", {}, text)),
         el("p", {}, "Provided that:"),
-        el("ul", { class: "assumptions" }, certificate.assumptions.map((text) => el("li", {}, text))),
+        el(
+          "ul",
+          { class: "assumptions" },
+          certificate.assumptions.map((text) => el("li", {}, text)),
+        ),
         el("p", {}, `By the bound ${certificate.bound}.`),
         el(
           "p",
           {},
-          "Log up to event ", String(certificate.event), ", ", term("hash", "SHA-256"), " ",
-          el("code", { class: "digest" }, certificate.digest), ".",
+          "Log up to event ",
+          String(certificate.event),
+          ", ",
+          term("hash", "SHA-256"),
+          " ",
+          el("code", { class: "digest" }, certificate.digest),
+          ".",
         ),
         el("p", {}, "To check that it follows from the log, save the log and run:"),
         el("pre", { tabindex: 0 }, el("code", {}, verifying)),

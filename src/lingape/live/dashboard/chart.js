@@ -14,7 +14,7 @@ let made = 0;
  * columns: what its table and CSV have for each row: {label: row => value}.
  * draw: returns Plot's options for rows, at a width in pixels.
  */
-export function chart({ title, file, columns, draw, controls = null, level = "h3" }) {
+export function chart({ title, file, columns, draw, controls = null }) {
   made += 1;
   const id = `chart-${made}`;
   const frame = el("div", { class: "frame" });
@@ -22,14 +22,18 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
   const details = el("details", {}, el("summary", {}, "Table"));
   const note = el("span", { class: "note", role: "status" });
   const saving = (label, make) =>
-    button(label, async () => {
-      try {
-        save(await make(), `${file()}.${label.toLowerCase()}`);
-        say(note, "");
-      } catch (trouble) {
-        say(note, `That did not work: ${trouble.message}`);
-      }
-    }, { class: "small", "aria-label": `Save ${title} as ${label}` });
+    button(
+      label,
+      async () => {
+        try {
+          save(await make(), `${file}.${label.toLowerCase()}`);
+          say(note, "");
+        } catch (trouble) {
+          say(note, `That did not work: ${trouble.message}`);
+        }
+      },
+      { class: "small", "aria-label": `Save ${title} as ${label}` },
+    );
   const picture = () => standalone(frame.querySelector("svg"), title);
   const tools = el(
     "div",
@@ -47,7 +51,7 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
   const node = el(
     "figure",
     { class: "figure", "aria-labelledby": id },
-    el(level, { id }, title),
+    el("h3", { id }, title),
     controls,
     sentence,
     frame,
@@ -77,15 +81,30 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
   };
   const fill = () => {
     if (!details.open) return;
-    const { node: filled, body } = table(title, Object.keys(columns), { name: "plain", hidden: true });
+    const { node: filled, body } = table(title, Object.keys(columns), {
+      name: "plain",
+      hidden: true,
+    });
     body.append(
       ...rows.slice(0, LINES).map((row) =>
-        el("tr", { role: "row" }, Object.entries(columns).map(([label, value]) =>
-          el("td", { role: "cell", "data-label": label }, shown(value(row))))),
+        el(
+          "tr",
+          { role: "row" },
+          Object.entries(columns).map(([label, value]) =>
+            el("td", { role: "cell", "data-label": label }, shown(value(row))),
+          ),
+        ),
       ),
     );
-    const more = rows.length > LINES ? el("p", { class: "note" }, `The CSV has all ${rows.length} rows.`) : null;
-    const scroll = el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `Table: ${title}` }, filled);
+    const more =
+      rows.length > LINES
+        ? el("p", { class: "note" }, `The CSV has all ${rows.length} rows.`)
+        : null;
+    const scroll = el(
+      "div",
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": `Table: ${title}` },
+      filled,
+    );
     details.replaceChildren(details.firstChild, ...[scroll, more].filter((part) => part !== null));
   };
   details.addEventListener("toggle", fill);
@@ -104,7 +123,6 @@ export function chart({ title, file, columns, draw, controls = null, level = "h3
       redraw();
       fill();
     },
-    redraw,
   };
 }
 
@@ -153,6 +171,9 @@ function asCsv(columns, rows) {
     const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((value) => value(row)))];
+  const lines = [
+    Object.keys(columns),
+    ...rows.map((row) => Object.values(columns).map((value) => value(row))),
+  ];
   return `${lines.map((line) => line.map(cell).join(",")).join("\r\n")}\r\n`;
 }

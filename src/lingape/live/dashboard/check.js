@@ -46,9 +46,10 @@ function seen({ noise, noise_p, noise_scale }) {
 function findings(check) {
   const { linear_p, voided_p, overdue_p } = check;
   const rows = {
-    "Linear in the features": linear_p === null
-      ? "nothing to compare: with no more arms pulled than features, any averages fit"
-      : `averages so far off the model come by chance ${byChance(linear_p)}`,
+    "Linear in the features":
+      linear_p === null
+        ? "nothing to compare: with no more arms pulled than features, any averages fit"
+        : `averages so far off the model come by chance ${byChance(linear_p)}`,
     "Noise of an arm’s rewards": seen(check),
     "Voided tickets": apart(voided_p, "there are none"),
     "Tickets open for too long": apart(overdue_p, "there are none"),
@@ -62,7 +63,7 @@ export function checkPart(name) {
   const list = el("dl", { class: "findings" });
   const picture = chart({
     title: "Observed against fitted",
-    file: () => `${name}-check`,
+    file: `${name}-check`,
     columns: {
       Arm: (fit) => fit.name,
       Pulls: (fit) => fit.pulls,
@@ -76,7 +77,14 @@ export function checkPart(name) {
   return {
     id: "check",
     title: "Model check",
-    node: el("div", {}, verdict, list, picture.node, el("details", {}, el("summary", {}, "What these words mean"), glossary("fitted", "off by"))),
+    node: el(
+      "div",
+      {},
+      verdict,
+      list,
+      picture.node,
+      el("details", {}, el("summary", {}, "What these words mean"), glossary("fitted", "off by")),
+    ),
     async update({ check, pulls }) {
       const doubtful = check.warnings.length > 0;
       const now = JSON.stringify([check.warnings, check.statement, pulls > 0]);
@@ -85,7 +93,11 @@ export function checkPart(name) {
         verdict.replaceChildren(
           ...(doubtful
             ? [
-                el("ul", { class: "warnings" }, check.warnings.map((one) => el("li", {}, one))),
+                el(
+                  "ul",
+                  { class: "warnings" },
+                  check.warnings.map((one) => el("li", {}, one)),
+                ),
                 el("h3", {}, "What to do"),
                 el("p", { class: "advice" }, advice(check)),
               ]
@@ -100,7 +112,7 @@ export function checkPart(name) {
         check.linear_p === null
           ? "Nothing to draw: with no more arms pulled than features, any averages fit."
           : `Each dot is an arm: what it paid on average against what the model says. On the line, both agree. ` +
-            `${far ? `${many(far, "arm")} ${far === 1 ? "is" : "are"}` : "No arm is"} off by more than noise explains.`,
+              `${far ? `${many(far, "arm")} ${far === 1 ? "is" : "are"}` : "No arm is"} off by more than noise explains.`,
       );
     },
   };
@@ -115,10 +127,23 @@ function drawFits(fits, { narrow }) {
     marginLeft: 56,
     marginRight: 24,
     marginBottom: 44,
-    x: { label: "fitted", labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: narrow ? 4 : 7 },
+    x: {
+      label: "fitted",
+      labelAnchor: "center",
+      labelArrow: "none",
+      grid: true,
+      nice: true,
+      ticks: narrow ? 4 : 7,
+    },
     y: { label: "average reward", labelArrow: "none", grid: true, nice: true, ticks: 6 },
     marks: [
-      line([[low, low], [high, high]], { stroke: "var(--soft)", strokeDasharray: "5 4" }),
+      line(
+        [
+          [low, low],
+          [high, high],
+        ],
+        { stroke: "var(--soft)", strokeDasharray: "5 4" },
+      ),
       dot(fits, {
         x: "fitted",
         y: "average",
@@ -127,13 +152,22 @@ function drawFits(fits, { narrow }) {
         fillOpacity: 0.75,
         stroke: "var(--panel)",
       }),
-      text(worst, { x: "fitted", y: "average", text: (fit) => shortened(fit.name, 30), dy: -12, fill: "var(--bad)" }),
-      tip(fits, pointer({
+      text(worst, {
         x: "fitted",
         y: "average",
-        title: (fit) =>
-          `${shortened(fit.name, 60)}\naverage ${number(fit.average)} of ${many(fit.pulls, "pull")}, fitted ${number(fit.fitted)}\noff by ${number(fit.z)}`,
-      })),
+        text: (fit) => shortened(fit.name, 30),
+        dy: -12,
+        fill: "var(--bad)",
+      }),
+      tip(
+        fits,
+        pointer({
+          x: "fitted",
+          y: "average",
+          title: (fit) =>
+            `${shortened(fit.name, 60)}\naverage ${number(fit.average)} of ${many(fit.pulls, "pull")}, fitted ${number(fit.fitted)}\noff by ${number(fit.z)}`,
+        }),
+      ),
     ],
     r: { type: "identity" },
   };

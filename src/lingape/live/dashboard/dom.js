@@ -31,7 +31,11 @@ export function button(label, act, attributes = {}) {
 
 /** Return a choice among [value, label] pairs, with its label. */
 export function choice(label, options, act) {
-  const select = el("select", {}, options.map(([value, text]) => el("option", { value }, text)));
+  const select = el(
+    "select",
+    {},
+    options.map(([value, text]) => el("option", { value }, text)),
+  );
   select.addEventListener("change", () => act(select.value));
   return el("label", { class: "choice" }, `${label} `, select);
 }
@@ -46,7 +50,9 @@ export function number(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e9)) return signed(value.toExponential(2));
-  return signed(size >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3))));
+  return signed(
+    size >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3))),
+  );
 }
 
 const signed = (text) => text.replaceAll("-", "−");
@@ -64,10 +70,15 @@ function decimals(low, high) {
 }
 
 const fixed = (value, digits) =>
-  signed((value + 0).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  signed(
+    (value + 0).toLocaleString("en", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }),
+  );
 
 /** Return the ends of an interval, rounded outward: it never looks tighter than it is. */
-export function ends(low, high) {
+function ends(low, high) {
   if (low === null || high === null) return "nothing proven";
   const digits = decimals(low, high);
   const size = 10 ** digits;
@@ -115,13 +126,21 @@ export function armName(status, arm) {
 export function moment(seconds) {
   const time = new Date(1000 * seconds);
   return time.toLocaleString("en-GB", {
-    day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
   });
 }
 
 /** Return a number of hours in words, roughly. */
-export function duration(hours) {
-  for (const [least, size, unit] of [[72, 24, "day"], [2, 1, "hour"], [1 / 30, 1 / 60, "minute"]]) {
+function duration(hours) {
+  for (const [least, size, unit] of [
+    [72, 24, "day"],
+    [2, 1, "hour"],
+    [1 / 30, 1 / 60, "minute"],
+  ]) {
     if (hours >= least) return roughly(hours / size, unit);
   }
   return roughly(3600 * hours, "second");
@@ -154,7 +173,13 @@ export function timeLeft({ settled, remaining, per_hour }) {
 /** Return how far an experiment is, as a bar with its value. */
 export function progressBar({ settled, share_done, ruled_out, contenders }) {
   if (share_done === null) {
-    return el("span", { class: "note" }, ruled_out === null ? "not known" : `${count(ruled_out)} of ${many(contenders, "arm")} ruled out`);
+    return el(
+      "span",
+      { class: "note" },
+      ruled_out === null
+        ? "not known"
+        : `${count(ruled_out)} of ${many(contenders, "arm")} ruled out`,
+    );
   }
   const percent = settled ? 100 : Math.min(99, Math.floor(100 * share_done));
   return el(

@@ -9,7 +9,7 @@ import { glossary } from "./terms.js";
 export function effectsPart(source, name) {
   const picture = chart({
     title: "What factors do",
-    file: () => `${name}-effects`,
+    file: `${name}-effects`,
     columns: {
       Factor: (row) => row.factor,
       Level: (row) => row.level,
@@ -24,14 +24,24 @@ export function effectsPart(source, name) {
   return {
     id: "factors",
     title: "Factors",
-    node: el("div", {}, picture.node, el("details", {}, el("summary", {}, "What these words mean"), glossary("effect", "interval"))),
+    node: el(
+      "div",
+      {},
+      picture.node,
+      el("details", {}, el("summary", {}, "What these words mean"), glossary("effect", "interval")),
+    ),
     applies: (status) => status.factors.length > 0,
     async update() {
       const found = await source("/effects");
       const rows = found.factors.flatMap(({ factor, reference, levels, best, proven }) => {
         const mark = (level) => (level === best ? (proven ? "best" : "looks best") : null);
         const line = (level, value, low, high, remark) => ({
-          factor, level, value, low, high, remark,
+          factor,
+          level,
+          value,
+          low,
+          high,
+          remark,
           label: `${factor}: ${level}${remark ? ` (${remark})` : ""}`,
           detail: remark,
           tone: level === best ? "accent" : "soft",
@@ -39,7 +49,8 @@ export function effectsPart(source, name) {
         return [
           line(reference, 0, null, null, ["reference", mark(reference)].filter(Boolean).join(", ")),
           ...levels.map(({ level, value, low, high, estimable }) =>
-            line(level, value, low, high, estimable ? mark(level) : "cannot be told apart")),
+            line(level, value, low, high, estimable ? mark(level) : "cannot be told apart"),
+          ),
         ];
       });
       const known = rows.some((row) => row.low !== null);
@@ -47,7 +58,7 @@ export function effectsPart(source, name) {
         found.pulls ? rows : [],
         known
           ? `Averages over the arms, after ${many(found.pulls, "reward")}. All intervals hold together, ` +
-            `at all times, with probability at least ${confidence(found.delta)}.`
+              `at all times, with probability at least ${confidence(found.delta)}.`
           : "No intervals yet: there are too few rewards.",
       );
     },

@@ -4,7 +4,8 @@ import { interval, shortened } from "./dom.js";
 import { dot, pointerY, ruleX, ruleY, text, tickX, tip } from "./vendor/plot.js";
 
 /** Return how much room names have to the left of a picture; on a phone they are above. */
-export const roomFor = ({ width, narrow }) => (narrow ? 8 : Math.min(Math.round(0.38 * width), 300));
+export const roomFor = ({ width, narrow }) =>
+  narrow ? 8 : Math.min(Math.round(0.38 * width), 300);
 
 /** Return the names of rows, {key, label}. */
 export function labels(rows, { width, narrow }) {
@@ -38,16 +39,21 @@ export function intervals(rows, { width, narrow, axis, zero = false, goal = null
   const step = narrow ? 42 : 26;
   const dy = narrow ? 9 : 0;
   const title = ({ label, value, low, high, detail }) =>
-    [shortened(label, 60), interval(value, low, high), detail]
-      .filter(Boolean)
-      .join("\n");
+    [shortened(label, 60), interval(value, low, high), detail].filter(Boolean).join("\n");
   return {
     height: step * keyed.length + 56,
     marginLeft: room,
     marginRight: 16,
     marginTop: 12,
     marginBottom: 44,
-    x: { label: axis, grid: true, ticks: narrow ? 4 : 7, nice: true, labelAnchor: "center", labelArrow: "none" },
+    x: {
+      label: axis,
+      grid: true,
+      ticks: narrow ? 4 : 7,
+      nice: true,
+      labelAnchor: "center",
+      labelArrow: "none",
+    },
     y: { axis: null, domain: keyed.map(({ key }) => key), padding: 0.2 },
     marks: [
       zero ? ruleX([0], { stroke: "var(--soft)" }) : null,
@@ -55,12 +61,30 @@ export function intervals(rows, { width, narrow, axis, zero = false, goal = null
       goal === null
         ? null
         : text([goal], {
-            x: (d) => d[0], text: (d) => d[1], frameAnchor: "top", dy: -8, fill: "var(--goal)",
+            x: (d) => d[0],
+            text: (d) => d[1],
+            frameAnchor: "top",
+            dy: -8,
+            fill: "var(--goal)",
           }),
       labels(keyed, { width, narrow }),
       ruleY(known, { y: "key", x1: "low", x2: "high", stroke: "tone", strokeWidth: 2.5, dy }),
-      tickX(known, { y: "key", x: "low", stroke: "tone", strokeWidth: 2, inset: narrow ? 11 : 5, dy }),
-      tickX(known, { y: "key", x: "high", stroke: "tone", strokeWidth: 2, inset: narrow ? 11 : 5, dy }),
+      tickX(known, {
+        y: "key",
+        x: "low",
+        stroke: "tone",
+        strokeWidth: 2,
+        inset: narrow ? 11 : 5,
+        dy,
+      }),
+      tickX(known, {
+        y: "key",
+        x: "high",
+        stroke: "tone",
+        strokeWidth: 2,
+        inset: narrow ? 11 : 5,
+        dy,
+      }),
       dot(keyed, { y: "key", x: "value", fill: "tone", r: 4.5, dy }),
       tip(keyed, pointerY({ y: "key", x: "value", title, dy })),
     ],

@@ -1,7 +1,19 @@
 // The list of experiments: what each asks, how far it is, and what leads.
 
 import { at, post } from "./api.js";
-import { button, choice, count, el, interval, many, progressBar, say, shortened, stateOf, timeLeft } from "./dom.js";
+import {
+  button,
+  choice,
+  count,
+  el,
+  interval,
+  many,
+  progressBar,
+  say,
+  shortened,
+  stateOf,
+  timeLeft,
+} from "./dom.js";
 import { poll } from "./live.js";
 import { row, table } from "./table.js";
 import { term } from "./terms.js";
@@ -26,8 +38,14 @@ const SORTS = {
 const view = { search: "", filter: "current", sort: "last" };
 
 function matches({ name, question, owner, answer_name, leader_name }) {
-  const text = [name, question, owner, answer_name, leader_name].filter(Boolean).join("\n").toLowerCase();
-  return view.search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  const text = [name, question, owner, answer_name, leader_name]
+    .filter(Boolean)
+    .join("\n")
+    .toLowerCase();
+  return view.search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 function line(experiment, archive) {
@@ -47,7 +65,13 @@ function line(experiment, archive) {
       "State",
       [
         el("span", { class: `tag ${kind}` }, word),
-        warnings.length ? el("span", { class: "under doubts", title: warnings.join("\n") }, many(warnings.length, "warning")) : null,
+        warnings.length
+          ? el(
+              "span",
+              { class: "under doubts", title: warnings.join("\n") },
+              many(warnings.length, "warning"),
+            )
+          : null,
       ],
     ],
     ["How far", progressBar(experiment)],
@@ -57,10 +81,21 @@ function line(experiment, archive) {
         ? "none yet"
         : [
             shortened(best),
-            el("span", { class: "under" }, interval(experiment.value, experiment.value_low, experiment.value_high)),
+            el(
+              "span",
+              { class: "under" },
+              interval(experiment.value, experiment.value_low, experiment.value_high),
+            ),
           ],
     ],
-    ["Today", [count(experiment.today), el("span", { class: "under" }, `${count(experiment.pulls)} in all`)], "numbers"],
+    [
+      "Today",
+      [
+        count(experiment.today),
+        el("span", { class: "under" }, `${count(experiment.pulls)} in all`),
+      ],
+      "numbers",
+    ],
     ["Time left", timeLeft(experiment)],
     ["", archive(experiment)],
   );
@@ -78,23 +113,36 @@ function empty() {
     el(
       "pre",
       { tabindex: 0 },
-      el("code", {}, 'lingape live new URL NAME arms.csv --binary --epsilon 0.05 --question "Which ad?"'),
+      el(
+        "code",
+        {},
+        'lingape live new URL NAME arms.csv --binary --epsilon 0.05 --question "Which ad?"',
+      ),
     ),
     el("p", {}, "or with POST /api/experiments. It appears here by itself."),
   );
 }
 
 export async function showList(page) {
-  const search = el("input", { type: "search", id: "search", placeholder: "Question, name, owner or arm", value: view.search });
+  const search = el("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Question, name, owner or arm",
+    value: view.search,
+  });
   search.addEventListener("input", () => {
     view.search = search.value;
     draw();
   });
   const pick = (label, key, options) => {
-    const made = choice(label, Object.entries(options).map(([value, [text]]) => [value, text]), (value) => {
-      view[key] = value;
-      draw();
-    });
+    const made = choice(
+      label,
+      Object.entries(options).map(([value, [text]]) => [value, text]),
+      (value) => {
+        view[key] = value;
+        draw();
+      },
+    );
     made.querySelector("select").value = view[key];
     return made;
   };
@@ -108,7 +156,15 @@ export async function showList(page) {
   );
   const { node, body } = table(
     "Experiments in this database",
-    ["Experiment", "State", term("how far", "How far"), "Answer or leader", "Today", "Time left", el("span", { class: "hidden" }, "Archive")],
+    [
+      "Experiment",
+      "State",
+      term("how far", "How far"),
+      "Answer or leader",
+      "Today",
+      "Time left",
+      el("span", { class: "hidden" }, "Archive"),
+    ],
     { name: "list", hidden: true },
   );
   const note = el("p", { class: "note", role: "status" });
@@ -116,14 +172,18 @@ export async function showList(page) {
   let [experiments, unreadable, before] = [[], [], ""];
   const archive = (experiment) => {
     const label = experiment.archived ? "Put back" : "Archive";
-    return button(label, async () => {
-      try {
-        await post(at(experiment.name, "/archive"), { archived: !experiment.archived });
-        await refresh();
-      } catch (trouble) {
-        say(note, trouble.message);
-      }
-    }, { class: "small", "aria-label": `${label}: ${experiment.name}` });
+    return button(
+      label,
+      async () => {
+        try {
+          await post(at(experiment.name, "/archive"), { archived: !experiment.archived });
+          await refresh();
+        } catch (trouble) {
+          say(note, trouble.message);
+        }
+      },
+      { class: "small", "aria-label": `${label}: ${experiment.name}` },
+    );
   };
   const draw = () => {
     const named = (node) => node?.getAttribute("href") ?? node?.getAttribute("aria-label");
@@ -135,7 +195,10 @@ export async function showList(page) {
     controls.hidden = node.hidden = none;
     place.replaceChildren(...(none ? [empty()] : []), ...unreadable.map(damaged));
     const hidden = experiments.length - shown.length;
-    say(note, hidden ? `${many(shown.length, "experiment")} of ${count(experiments.length)} shown.` : "");
+    say(
+      note,
+      hidden ? `${many(shown.length, "experiment")} of ${count(experiments.length)} shown.` : "",
+    );
     for (const node of focused ? body.querySelectorAll("a, button") : []) {
       if (named(node) === focused) node.focus(); // its row is a new one
     }

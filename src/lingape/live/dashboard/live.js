@@ -8,10 +8,14 @@ const LEAST = 400; // ms between refreshes, however fast rewards come
 export function pause(time, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, time);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
   });
 }
 

@@ -13,9 +13,13 @@ const FIELDS = {
   certificate: (certificate) => String(certificate.statement ?? "Settled.").split("\n")[0],
   problem: (problem) => many(problem.arms.length, "arm"),
   reward: (reward) => (reward === null ? "taken back" : number(reward)),
-  rewards: (rewards) => `${many(rewards.length, "reward")} ${rewards.length === 1 ? "was" : "were"}`,
+  rewards: (rewards) =>
+    `${many(rewards.length, "reward")} ${rewards.length === 1 ? "was" : "were"}`,
   tickets: (tickets, name) => {
-    const some = tickets.slice(0, 5).map(([, arm]) => name(arm)).join("; ");
+    const some = tickets
+      .slice(0, 5)
+      .map(([, arm]) => name(arm))
+      .join("; ");
     return `${many(tickets.length, "arm")}: ${some}${tickets.length > 5 ? "; …" : ""}`;
   },
   worker: (worker) => (worker === null ? "Somebody" : shortened(worker, 40)),
@@ -30,14 +34,19 @@ function said(event, words, name) {
 
 function line(event, words, name) {
   const time = new Date(event.time);
-  const cell = (label, content, kind = null) => el("td", { role: "cell", "data-label": label, class: kind }, content);
+  const cell = (label, content, kind = null) =>
+    el("td", { role: "cell", "data-label": label, class: kind }, content);
   return el(
     "tr",
     { role: "row" },
     cell("Event", String(event.seq), "numbers"),
-    cell("Time", Number.isNaN(time.getTime())
-      ? String(event.time)
-      : el("time", { datetime: event.time, title: time.toLocaleString() }, shown(time)), "time"),
+    cell(
+      "Time",
+      Number.isNaN(time.getTime())
+        ? String(event.time)
+        : el("time", { datetime: event.time, title: time.toLocaleString() }, shown(time)),
+      "time",
+    ),
     cell("Kind", el("span", { class: `tag ${event.event}` }, event.event)),
     cell("What", said(event, words, name), "words"),
   );
@@ -52,7 +61,11 @@ function shown(time) {
 
 /** What happened, newest first. */
 export function logPart(source) {
-  const { node: shownTable, body } = table("What happened, newest first", ["Event", "Time", "Kind", "What"], { name: "log", hidden: true });
+  const { node: shownTable, body } = table(
+    "What happened, newest first",
+    ["Event", "Time", "Kind", "What"],
+    { name: "log", hidden: true },
+  );
   const place = el("span", { role: "status" });
   const newer = button("Newer", () => turn(PAGE));
   const older = button("Older", () => turn(-PAGE));

@@ -1,6 +1,18 @@
 // The top of an experiment: the question, the verdict in plain words, and what it rests on.
 
-import { button, confidence, count, el, many, moment, number, progressBar, say, stateOf, still } from "./dom.js";
+import {
+  button,
+  confidence,
+  count,
+  el,
+  many,
+  moment,
+  number,
+  progressBar,
+  say,
+  stateOf,
+  still,
+} from "./dom.js";
 import { term } from "./terms.js";
 
 /** The numbers that matter, each with its word, which is explained by a click. */
@@ -20,15 +32,28 @@ function factsPart() {
   return {
     node: list,
     update(status) {
-      const later = status.settled && status.settled_pulls !== null && status.settled_pulls !== status.pulls;
-      show("reward", "rewards", count(status.pulls) + (later ? ` (settled at ${count(status.settled_pulls)})` : ""));
+      const later =
+        status.settled && status.settled_pulls !== null && status.settled_pulls !== status.pulls;
+      show(
+        "reward",
+        "rewards",
+        count(status.pulls) + (later ? ` (settled at ${count(status.settled_pulls)})` : ""),
+      );
       show("today", "today", still ? null : count(status.today));
       show("waiting", "waiting", count(status.pending));
       show("overdue", "overdue", count(status.overdue));
       show("voided", "voided", count(status.voided));
-      show("arm", "arms", count(status.arms) + (status.retired ? ` (${count(status.retired)} retired)` : ""));
+      show(
+        "arm",
+        "arms",
+        count(status.arms) + (status.retired ? ` (${count(status.retired)} retired)` : ""),
+      );
       show("confidence", "confidence", confidence(status.delta));
-      show("accuracy", "accuracy", status.epsilon > 0 ? `within ${number(status.epsilon)}` : "exact");
+      show(
+        "accuracy",
+        "accuracy",
+        status.epsilon > 0 ? `within ${number(status.epsilon)}` : "exact",
+      );
       show(null, "corrections", status.corrections ? count(status.corrections) : null);
     },
   };
@@ -93,15 +118,26 @@ export function overview(name, open) {
       const [word, kind] = stateOf(status);
       tag.className = `tag ${kind}`;
       tag.textContent = word;
-      panel.classList.toggle("good", kind === "good" && status.certificate.settled && status.certificate.proven);
-      panel.classList.toggle("bad", kind === "bad" || (status.settled && !(status.certificate.settled && status.certificate.proven)));
+      panel.classList.toggle(
+        "good",
+        kind === "good" && status.certificate.settled && status.certificate.proven,
+      );
+      panel.classList.toggle(
+        "bad",
+        kind === "bad" ||
+          (status.settled && !(status.certificate.settled && status.certificate.proven)),
+      );
       const [first = "", ...rest] = status.verdict;
       once("verdict", status.verdict, () => {
         verdict.replaceChildren(...marked(first, status));
         more.replaceChildren(...marked(rest.join(" "), status));
       });
-      once("remarks", status.remarks, () => remarks.replaceChildren(...status.remarks.map((one) => el("li", {}, one))));
-      once("share", [status.share_done, status.ruled_out], () => share.replaceChildren(progressBar(status)));
+      once("remarks", status.remarks, () =>
+        remarks.replaceChildren(...status.remarks.map((one) => el("li", {}, one))),
+      );
+      once("share", [status.share_done, status.ruled_out], () =>
+        share.replaceChildren(progressBar(status)),
+      );
       bar.hidden = status.settled;
       facts.update(status);
       const { check, certificate } = status;
@@ -110,7 +146,11 @@ export function overview(name, open) {
         checked.replaceChildren(
           ...(check.warnings.length
             ? [
-                el("ul", { class: "warnings" }, check.warnings.map((one) => el("li", {}, one))),
+                el(
+                  "ul",
+                  { class: "warnings" },
+                  check.warnings.map((one) => el("li", {}, one)),
+                ),
                 el("p", { class: "buttons" }, link),
               ]
             : [el("p", {}, `${check.statement} `, link)]),
@@ -118,7 +158,8 @@ export function overview(name, open) {
       });
       rests.classList.toggle("bad", check.warnings.length > 0);
       once("assumed", certificate.assumptions, () =>
-        assumed.replaceChildren(...certificate.assumptions.map((text) => el("li", {}, text))));
+        assumed.replaceChildren(...certificate.assumptions.map((text) => el("li", {}, text))),
+      );
     },
     sentence: (status) => `${many(status.pulls, "reward")}. ${status.verdict.join(" ")}`,
   };

@@ -10,21 +10,24 @@ const MEASURES = {
   p_value: {
     label: "evidence against the closest rival",
     axis: "p-value of the closest rival",
-    words: "The p-value of the closest rival. An arm is ruled out when its p-value falls to δ; when all but one are, the question is answered. If ε is above 0, it is also answered when no rival can be better by more than that.",
+    words:
+      "The p-value of the closest rival. An arm is ruled out when its p-value falls to δ; when all but one are, the question is answered. If ε is above 0, it is also answered when no rival can be better by more than that.",
     goal: ({ delta }) => [delta, `ruled out at δ = ${number(delta)}`],
     log: true,
   },
   left: {
     label: "arms that may still be best",
     axis: "arms not ruled out",
-    words: "How many arms may still be best. When one is left, the question is answered. If ε is above 0, several may be left, all within ε of the answer.",
+    words:
+      "How many arms may still be best. When one is left, the question is answered. If ε is above 0, several may be left, all within ε of the answer.",
     goal: () => [1, "one is left"],
     log: false,
   },
   gap_bound: {
     label: "how much better a rival may be",
     axis: "a rival may be better by at most",
-    words: "By how much a rival may still be better, at most. The question is answered when that falls to ε, or when all other arms are ruled out.",
+    words:
+      "By how much a rival may still be better, at most. The question is answered when that falls to ε, or when all other arms are ruled out.",
     goal: ({ epsilon }) => [epsilon, `stop at ε = ${number(epsilon)}`],
     log: true,
   },
@@ -34,18 +37,29 @@ const MEASURES = {
 export function progressPart(source, name) {
   let [points, status, measure, over] = [[], null, null, "pulls"];
   let loading = null;
-  const measures = choice("Show", Object.entries(MEASURES).map(([key, { label }]) => [key, label]), (key) => {
-    measure = key;
-    draw();
-  });
-  const scales = choice("over", [["pulls", "pulls"], ["time", "time"]], (key) => {
-    over = key;
-    draw();
-  });
+  const measures = choice(
+    "Show",
+    Object.entries(MEASURES).map(([key, { label }]) => [key, label]),
+    (key) => {
+      measure = key;
+      draw();
+    },
+  );
+  const scales = choice(
+    "over",
+    [
+      ["pulls", "pulls"],
+      ["time", "time"],
+    ],
+    (key) => {
+      over = key;
+      draw();
+    },
+  );
   const controls = el("p", { class: "controls" }, measures, " ", scales);
   const picture = chart({
     title: "How far from proven",
-    file: () => `${name}-progress`,
+    file: `${name}-progress`,
     columns: {
       Pulls: (point) => point.pulls,
       Time: (point) => new Date(1000 * point.time),
@@ -66,7 +80,8 @@ export function progressPart(source, name) {
       option.hidden = option.disabled = !raced;
     }
     // With ε above 0, arms within ε are never told apart: the bound says how far it is.
-    const bounded = !raced || (status.epsilon > 0 && points.some((point) => point.gap_bound !== null));
+    const bounded =
+      !raced || (status.epsilon > 0 && points.some((point) => point.gap_bound !== null));
     const chosen = measure ?? (bounded ? "gap_bound" : "p_value");
     select.value = chosen;
     const known = points
@@ -75,15 +90,22 @@ export function progressPart(source, name) {
         ...point,
         value: point[chosen],
         at: over === "time" ? new Date(1000 * point.time) : point.pulls,
-        leader_name: status.standings.find((arm) => arm.arm === point.leader)?.name ?? `arm ${point.leader}`,
+        leader_name:
+          status.standings.find((arm) => arm.arm === point.leader)?.name ?? `arm ${point.leader}`,
       }));
-    const open = chosen === "gap_bound" && raced && status.check.noise_scale === null
-      ? "How much better a rival may be is not proven while the scale of the noise is unknown. Arms are ruled out one by one instead."
-      : "No curve yet: nothing is proven so far.";
-    const ends = points.at(-1)?.pulls < status.pulls
-      ? ` The curve ends at reward ${count(points.at(-1).pulls)}.`
-      : "";
-    picture.update(known, known.length ? MEASURES[chosen].words + ends : open, { measure: MEASURES[chosen], status, over });
+    const open =
+      chosen === "gap_bound" && raced && status.check.noise_scale === null
+        ? "How much better a rival may be is not proven while the scale of the noise is unknown. Arms are ruled out one by one instead."
+        : "No curve yet: nothing is proven so far.";
+    const ends =
+      points.at(-1)?.pulls < status.pulls
+        ? ` The curve ends at reward ${count(points.at(-1).pulls)}.`
+        : "";
+    picture.update(known, known.length ? MEASURES[chosen].words + ends : open, {
+      measure: MEASURES[chosen],
+      status,
+      over,
+    });
   };
   /** Load the whole curve: a long log is replayed a piece at a time. */
   const load = async (signal) => {
@@ -98,18 +120,35 @@ export function progressPart(source, name) {
   return {
     id: "progress",
     title: "Progress",
-    node: el("div", {}, picture.node, el("details", {}, el("summary", {}, "What these words mean"), glossary("p-value", "evidence", "gap", "accuracy"))),
+    node: el(
+      "div",
+      {},
+      picture.node,
+      el(
+        "details",
+        {},
+        el("summary", {}, "What these words mean"),
+        glossary("p-value", "evidence", "gap", "accuracy"),
+      ),
+    ),
     async update(now, signal) {
       status = now;
       const last = points.at(-1);
-      if (loading === null || points.length > 3 * POINTS || last?.pulls > now.pulls || now.corrections !== loading.corrections) {
+      if (
+        loading === null ||
+        points.length > 3 * POINTS ||
+        last?.pulls > now.pulls ||
+        now.corrections !== loading.corrections
+      ) {
         await load(signal);
         loading = { corrections: now.corrections };
         return;
       }
       // The curve was loaded before; since then each look adds a point.
       if (now.leader !== null && now.pulls > (last?.pulls ?? 0)) {
-        const rivals = now.standings.filter((arm) => arm.arm !== now.leader && arm.p_value !== null);
+        const rivals = now.standings.filter(
+          (arm) => arm.arm !== now.leader && arm.p_value !== null,
+        );
         points.push({
           pulls: now.pulls,
           time: now.last,
@@ -128,7 +167,10 @@ export function progressPart(source, name) {
 function drawProgress(known, width, narrow, { measure, status, over }) {
   const goal = measure.goal(status);
   const log = measure.log && goal[0] > 0 && known.every((point) => point.value > 0);
-  const [most, least] = [Math.max(...known.map((point) => point.value), goal[0]), Math.min(...known.map((point) => point.value), goal[0])];
+  const [most, least] = [
+    Math.max(...known.map((point) => point.value), goal[0]),
+    Math.min(...known.map((point) => point.value), goal[0]),
+  ];
   const floor = log ? least / 1.3 : 0;
   const step = measure.log ? undefined : "step-after";
   return {
@@ -138,24 +180,56 @@ function drawProgress(known, width, narrow, { measure, status, over }) {
     marginTop: 24,
     marginBottom: 44,
     x: {
-      label: over === "time" ? "time" : "pulls", labelAnchor: "center", labelArrow: "none",
-      ticks: narrow ? 4 : 7, nice: false,
-      ...(over === "time" ? { type: "time" } : { tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") }),
+      label: over === "time" ? "time" : "pulls",
+      labelAnchor: "center",
+      labelArrow: "none",
+      ticks: narrow ? 4 : 7,
+      nice: false,
+      ...(over === "time"
+        ? { type: "time" }
+        : { tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") }),
     },
     y: {
-      label: measure.axis, labelArrow: "none", grid: true, type: log ? "log" : "linear",
-      domain: [floor, log ? most * 1.15 : most * 1.05 || 1], ticks: 5, tickFormat: (value) => number(value), clamp: true,
+      label: measure.axis,
+      labelArrow: "none",
+      grid: true,
+      type: log ? "log" : "linear",
+      domain: [floor, log ? most * 1.15 : most * 1.05 || 1],
+      ticks: 5,
+      tickFormat: (value) => number(value),
+      clamp: true,
     },
     marks: [
-      areaY(known, { x: "at", y1: floor, y2: "value", fill: "var(--accent-soft)", fillOpacity: 0.5, curve: step }),
+      areaY(known, {
+        x: "at",
+        y1: floor,
+        y2: "value",
+        fill: "var(--accent-soft)",
+        fillOpacity: 0.5,
+        curve: step,
+      }),
       line(known, { x: "at", y: "value", stroke: "var(--accent)", strokeWidth: 2.25, curve: step }),
       ruleY([goal[0]], { stroke: "var(--goal)", strokeDasharray: "5 4" }),
-      text([goal], { y: (d) => d[0], text: (d) => d[1], frameAnchor: "left", textAnchor: "start", dx: 6, dy: -8, fill: "var(--goal)", stroke: "var(--panel)" }),
+      text([goal], {
+        y: (d) => d[0],
+        text: (d) => d[1],
+        frameAnchor: "left",
+        textAnchor: "start",
+        dx: 6,
+        dy: -8,
+        fill: "var(--goal)",
+        stroke: "var(--panel)",
+      }),
       dot(known.slice(-1), { x: "at", y: "value", fill: "var(--accent)", r: 4.5 }),
-      tip(known, pointerX({
-        x: "at", y: "value",
-        title: (point) => `after ${count(point.pulls)} pulls, ${moment(point.time)}\n${number(point.value)}\n${point.leader_name} led`,
-      })),
+      tip(
+        known,
+        pointerX({
+          x: "at",
+          y: "value",
+          title: (point) =>
+            `after ${count(point.pulls)} pulls, ${moment(point.time)}\n${number(point.value)}\n${point.leader_name} led`,
+        }),
+      ),
     ],
   };
 }

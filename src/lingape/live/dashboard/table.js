@@ -37,8 +37,13 @@ export function named(arm, status) {
     control: arm.arm === status.control,
     retired: arm.retired,
   };
-  const tags = Object.entries(roles).filter(([, yes]) => yes).map(([role]) => role);
-  return [shortened(arm.name), ...tags.flatMap((role) => [" ", el("span", { class: `tag ${role}` }, role)])];
+  const tags = Object.entries(roles)
+    .filter(([, yes]) => yes)
+    .map(([role]) => role);
+  return [
+    shortened(arm.name),
+    ...tags.flatMap((role) => [" ", el("span", { class: `tag ${role}` }, role)]),
+  ];
 }
 
 /** Return a value as a cell shows it. */

@@ -21,7 +21,12 @@ export function tabs(parts, wanted, { chosen }) {
     );
     const panel = el(
       "section",
-      { class: "panel", role: "tabpanel", id: `panel-${part.id}`, "aria-labelledby": `tab-${part.id}` },
+      {
+        class: "panel",
+        role: "tabpanel",
+        id: `panel-${part.id}`,
+        "aria-labelledby": `tab-${part.id}`,
+      },
       el("h2", { class: "hidden" }, part.title),
       part.node,
     );
@@ -54,7 +59,9 @@ export function tabs(parts, wanted, { chosen }) {
   bar.addEventListener("keydown", (event) => {
     const seen = handles.filter(({ handle }) => !handle.hidden);
     const here = seen.findIndex(({ part }) => part === current);
-    const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: seen.length - 1 }[event.key];
+    const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: seen.length - 1 }[
+      event.key
+    ];
     if (to === undefined) return;
     event.preventDefault();
     open(seen[(to + seen.length) % seen.length].part.id);
@@ -75,7 +82,10 @@ export function tabs(parts, wanted, { chosen }) {
         return true;
       } catch (reason) {
         if (signal?.aborted || [401, 403, 404].includes(reason.status)) throw reason;
-        say(trouble, `This part could not be brought up to date: ${reason.message} It is tried again.`);
+        say(
+          trouble,
+          `This part could not be brought up to date: ${reason.message} It is tried again.`,
+        );
         return false;
       }
     },
