@@ -217,7 +217,7 @@ def test_an_arm_that_always_fails_does_not_go_on_for_ever(arms, url):
 def test_lists_leave_out_what_is_archived(place, arms):
     for name in ("ads", "old"):
         invoke("new", place, name, arms, "--binary")
-    assert invoke("archive", place, "old") == "0 rewards.\n"
+    assert invoke("archive", place, "old") == "old: taken off the list.\n"
     shown = invoke("list", place)
     assert "ads\t2 arms\t0 rewards\trunning\n" in shown and "old" not in shown
     assert "1 archived, not shown; --all shows all." in shown

@@ -377,7 +377,10 @@ def archive(url: str, name: str, undo: bool, json: bool) -> None:
     """Take an experiment off the list; nothing else changes."""
     with open_experiment(url, name) as experiment:
         progress = experiment.archive(not undo)
-        _say_progress(experiment, progress, json, archived=not undo)
+    if json:
+        say({"archived": not undo} | progress._asdict())
+    else:
+        say(f"{name}: {'put back on' if undo else 'taken off'} the list.")
 
 
 @live.command()

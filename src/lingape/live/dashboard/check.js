@@ -120,7 +120,11 @@ export function checkPart(name) {
 
 function drawFits(fits, { narrow }) {
   const ends = fits.flatMap((fit) => [fit.average, fit.fitted]);
-  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const middle = (Math.min(...ends) + Math.max(...ends)) / 2;
+  const reach = (Math.max(...ends) - Math.min(...ends)) / 2;
+  // Averages that are all the same need some room too.
+  const half = reach > 1e-6 * Math.max(1, Math.abs(middle)) ? 1.05 * reach : 0.5;
+  const [low, high] = [middle - half, middle + half];
   const worst = fits.slice(0, LABELS).filter((fit) => Math.abs(fit.z) > FAR);
   return {
     height: narrow ? 300 : 380,
@@ -129,13 +133,21 @@ function drawFits(fits, { narrow }) {
     marginBottom: 44,
     x: {
       label: "fitted",
+      domain: [low, high],
       labelAnchor: "center",
       labelArrow: "none",
       grid: true,
       nice: true,
       ticks: narrow ? 4 : 7,
     },
-    y: { label: "average reward", labelArrow: "none", grid: true, nice: true, ticks: 6 },
+    y: {
+      label: "average reward",
+      domain: [low, high],
+      labelArrow: "none",
+      grid: true,
+      nice: true,
+      ticks: 6,
+    },
     marks: [
       line(
         [

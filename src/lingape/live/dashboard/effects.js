@@ -53,9 +53,12 @@ export function effectsPart(source, name) {
           ),
         ];
       });
+      const estimated = found.factors.some(({ levels }) =>
+        levels.some(({ value }) => value !== null),
+      );
       const known = rows.some((row) => row.low !== null);
       picture.update(
-        found.pulls ? rows : [],
+        estimated ? rows : [],
         known
           ? `Averages over the arms, after ${many(found.pulls, "reward")}. All intervals hold together, ` +
               `at all times, with probability at least ${confidence(found.delta)}.`

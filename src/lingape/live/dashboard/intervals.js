@@ -5,7 +5,7 @@ import { dot, pointerY, ruleX, ruleY, text, tickX, tip } from "./vendor/plot.js"
 
 /** Return how much room names have to the left of a picture; on a phone they are above. */
 export const roomFor = ({ width, narrow }) =>
-  narrow ? 8 : Math.min(Math.round(0.38 * width), 300);
+  narrow ? 8 : Math.min(Math.round(0.42 * width), 360);
 
 /** Return the names of rows, {key, label}. */
 export function labels(rows, { width, narrow }) {
@@ -17,7 +17,7 @@ export function labels(rows, { width, narrow }) {
     textAnchor: "start",
     dx: narrow ? 0 : -room,
     dy: narrow ? -9 : 0,
-    lineWidth: (narrow ? width - 24 : room - 12) / 12,
+    lineWidth: (narrow ? width - 24 : room - 12) / 12.6,
     textOverflow: "ellipsis",
     fill: "var(--text)",
     stroke: "var(--panel)",
