@@ -729,7 +729,9 @@ def test_a_report_is_one_file_with_everything(mails, visit, tmp_path):
         assert page.locator("svg.chart").count() >= 7
         assert not flaws(page)
         assert sideways(page) == 0
-    page.emulate_media(media="print")
+    page.emulate_media(media="print", color_scheme="dark")  # paper is white all the same
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
     assert not page.get_by_role("button", name="PNG").first.is_visible()
 
 

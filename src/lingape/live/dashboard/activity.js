@@ -2,7 +2,7 @@
 
 import { chart } from "./chart.js";
 import { ago, count, el, many, moment, shortened } from "./dom.js";
-import { labels, roomFor } from "./intervals.js";
+import { labels, strips } from "./strips.js";
 import { row, table } from "./table.js";
 import { glossary, term } from "./terms.js";
 import { barX, pointerX, pointerY, rectY, stackX, stackY, text, tip } from "./vendor/plot.js";
@@ -66,20 +66,12 @@ function bars(items, parts, { width, narrow, axis }) {
       .filter((part) => item[part] > 0 || part === Object.keys(parts)[0])
       .map((part) => `${part}: ${count(item[part])}`);
   return {
-    height: (narrow ? 42 : 24) * rows.length + 74,
-    marginLeft: roomFor({ width, narrow }),
-    marginRight: 16,
-    marginTop: 26,
-    marginBottom: 44,
-    x: {
-      label: axis,
-      labelAnchor: "center",
-      labelArrow: "none",
-      grid: true,
-      ticks: narrow ? 4 : 7,
-      tickFormat: (value) => (Number.isInteger(value) ? count(value) : ""),
-    },
-    y: { axis: null, domain: rows.map(({ key }) => key), padding: 0.25 },
+    ...strips(rows, {
+      width,
+      narrow,
+      axis,
+      x: { tickFormat: (value) => (Number.isInteger(value) ? count(value) : "") },
+    }),
     marks: [
       barX(
         pieces,

@@ -14,14 +14,14 @@ import {
   say,
   shortened,
 } from "./dom.js";
-import { intervals, labels, roomFor } from "./intervals.js";
+import { intervals } from "./intervals.js";
+import { labels, strips } from "./strips.js";
 import { named, row, table } from "./table.js";
 import { glossary, term } from "./terms.js";
 import { barX, pointerY, ruleX, text, tip } from "./vendor/plot.js";
 
 const SHOWN = 20; // arms in a chart
 const PAGE = 50; // arms in the table
-const MOST = 1e6; // evidence beyond which bars end
 
 const VIEWS = {
   value: ["Averages", "average reward", ["value", "value_low", "value_high"]],
@@ -202,31 +202,27 @@ export function armsPart(source, name) {
 }
 
 function drawEvidence(arms, { width, narrow, context: status }) {
+  const least = Math.min(1e-6, status.delta / 10); // p-values below end the bars
   const rows = arms.map((arm, i) => ({
     key: String(i),
     label: arm.name,
-    value: Math.min(MOST, 1 / Math.max(arm.p_value, 1 / MOST)),
+    value: 1 / Math.max(arm.p_value, least),
     tone: `var(--${tone(arm, status)})`,
     p: evidence(arm, status),
   }));
   const goal = 1 / status.delta;
   return {
-    height: (narrow ? 42 : 24) * rows.length + 60,
-    marginLeft: roomFor({ width, narrow }),
-    marginRight: 16,
-    marginTop: 20,
-    marginBottom: 44,
-    x: {
-      type: "log",
-      label: "evidence against being best (1/p)",
-      domain: [1, Math.max(3 * goal, ...rows.map((row) => row.value))],
-      labelAnchor: "center",
-      labelArrow: "none",
-      grid: true,
-      ticks: narrow ? 3 : 6,
-      tickFormat: (value) => count(value),
-    },
-    y: { axis: null, domain: rows.map(({ key }) => key), padding: 0.25 },
+    ...strips(rows, {
+      width,
+      narrow,
+      axis: "evidence against being best (1/p)",
+      x: {
+        type: "log",
+        domain: [1, Math.max(3 * goal, ...rows.map((row) => row.value))],
+        ticks: narrow ? 3 : 6,
+        tickFormat: (value) => count(value),
+      },
+    }),
     marks: [
       barX(rows, { y: "key", x1: 1, x2: "value", fill: "tone", insetTop: narrow ? 22 : 0 }),
       ruleX([goal], { stroke: "var(--goal)", strokeDasharray: "5 4" }),

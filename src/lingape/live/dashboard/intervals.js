@@ -1,29 +1,8 @@
 // Estimates with their intervals, one below the other: what arms pay, and what factors do.
 
 import { interval, shortened } from "./dom.js";
+import { labels, strips } from "./strips.js";
 import { dot, pointerY, ruleX, ruleY, text, tickX, tip } from "./vendor/plot.js";
-
-/** Return how much room names have to the left of a picture; on a phone they are above. */
-export const roomFor = ({ width, narrow }) =>
-  narrow ? 8 : Math.min(Math.round(0.42 * width), 360);
-
-/** Return the names of rows, {key, label}. */
-export function labels(rows, { width, narrow }) {
-  const room = roomFor({ width, narrow });
-  return text(rows, {
-    y: "key",
-    text: (row) => shortened(row.label, 120),
-    frameAnchor: "left",
-    textAnchor: "start",
-    dx: narrow ? 0 : -room,
-    dy: narrow ? -9 : 0,
-    lineWidth: (narrow ? width - 24 : room - 12) / 12.6,
-    textOverflow: "ellipsis",
-    fill: "var(--text)",
-    stroke: "var(--panel)",
-    strokeWidth: 4,
-  });
-}
 
 /**
  * Return Plot's options for a picture of intervals.
@@ -35,26 +14,11 @@ export function labels(rows, { width, narrow }) {
 export function intervals(rows, { width, narrow, axis, zero = false, goal = null }) {
   const keyed = rows.map((row, i) => ({ ...row, key: String(i), tone: `var(--${row.tone})` }));
   const known = keyed.filter(({ low, high }) => low !== null && high !== null);
-  const room = roomFor({ width, narrow });
-  const step = narrow ? 42 : 26;
   const dy = narrow ? 9 : 0;
   const title = ({ label, value, low, high, detail }) =>
     [shortened(label, 60), interval(value, low, high), detail].filter(Boolean).join("\n");
   return {
-    height: step * keyed.length + 56,
-    marginLeft: room,
-    marginRight: 16,
-    marginTop: 12,
-    marginBottom: 44,
-    x: {
-      label: axis,
-      grid: true,
-      ticks: narrow ? 4 : 7,
-      nice: true,
-      labelAnchor: "center",
-      labelArrow: "none",
-    },
-    y: { axis: null, domain: keyed.map(({ key }) => key), padding: 0.2 },
+    ...strips(keyed, { width, narrow, axis, step: 26, top: 12, x: { nice: true } }),
     marks: [
       zero ? ruleX([0], { stroke: "var(--soft)" }) : null,
       goal === null ? null : ruleX([goal[0]], { stroke: "var(--goal)", strokeDasharray: "5 4" }),
