@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check slow bench paper leaderboard errata readme guarantees format clean
+.PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees format clean
 
 demo: $(READY)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -23,6 +23,11 @@ slow: $(READY)  ## statistical guarantees, hundreds of kills and large examples,
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
+
+bench-gpu: $(READY)  ## speed and error rates on an NVIDIA GPU, some minutes, into benchmarks/results
+	$(BIN)/pip install --quiet --editable '.[dev,gpu]'
+	$(BIN)/python -m benchmarks.gpu
+	$(BIN)/python -m benchmarks.gpu_ties
 
 paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
 	$(BIN)/lingape reproduce all --out docs/paper

@@ -52,7 +52,7 @@ class Case(NamedTuple):
         """Play once, show the explorer at some numbers of pulls, and return how many it took."""
         place = self.instance if isinstance(self.instance, Instance) else self.instance(seed)
         problem = place.problem(noise=self.noise, epsilon=self.epsilon, minimize=self.minimize)
-        explorer = specs.make(specs.Recipe.read(self.explorer), problem, place.theta)
+        explorer = specs.Recipe.read(self.explorer)(problem, place.theta)
 
         def seen(explorer: Any, pulls: int) -> None:
             if pulls in moments and not explorer.done:

@@ -272,9 +272,10 @@ def test_nothing_is_compiled_while_functions_are_declared(monkeypatch):
         return lambda chosen: None
 
     monkeypatch.setattr(compiling, "overload", overload)
-    monkeypatch.setattr(compiling, "WAITING", [(len, len, False)] * 3)
-    compiling._declare_waiting()
-    assert locked == [True, True, True] and compiling.WAITING == []
+    monkeypatch.setattr(compiling, "DECLARED", [(len, len, False)] * 3)
+    monkeypatch.setattr(compiling, "_told", 0)
+    compiling._declare()
+    assert locked == [True, True, True] and compiling._told == 3
 
 
 ANNOUNCED = """

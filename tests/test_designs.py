@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from lingape import soare, sparse, sphere
+from lingape import (
+    Problem,
+    factorial,
+    hypercube,
+    items,
+    polynomial,
+    soare,
+    sparse,
+    sphere,
+)
 from lingape.designs import (
     DirectionProgram,
     differences,
@@ -80,6 +89,62 @@ def test_ties_on_grids():
         again = program.solve(features[i] - features[j])
         fresh = direction(features, features[i] - features[j])
         assert np.allclose(again.weights, fresh.weights, atol=1e-12)
+
+
+def _odd_arms():
+    rng = np.random.default_rng(0)
+    some = rng.standard_normal((30, 4))
+    return {
+        "one dimension": rng.standard_normal((20, 1)),
+        "whole numbers": rng.integers(-2, 3, (60, 3)).astype(float),
+        "signs": rng.choice([-1.0, 1.0], (40, 6)),
+        "zeros and ones": rng.choice([0.0, 1.0], (50, 5)),
+        "every combination of signs": hypercube(7).arms,
+        "factors": factorial().arms,
+        "a polynomial": polynomial(60, 8).arms,
+        "unit vectors and sums": np.vstack([np.eye(6), np.tri(6), 1.0 - np.tri(6)]),
+        "few features each": sparse(100, 20, 2, 0).arms,
+        "each and its opposite": np.vstack([some, -some]),
+        "duplicates": np.vstack([some, some[::-1]]),
+        "nearly duplicates": np.vstack([some, some + 1e-9 * rng.standard_normal(some.shape)]),
+        "dependent features": some[:, [0, 1, 0, 2, 1]] * [1.0, 1.0, -3.0, 1.0, 0.5],
+        "long and short": some * 10.0 ** rng.integers(-6, 6, (30, 1)),
+        "random": sphere(300, 15, 0).arms,
+    }
+
+
+@pytest.mark.parametrize("arms", _odd_arms().values(), ids=_odd_arms())
+def test_directions_against_an_independent_solver(arms):
+    """The least Σ|w|; the same mix, to the last bit, whatever was solved before."""
+    rng, program = np.random.default_rng(1), DirectionProgram(arms)
+    basis = Problem(arms, noise=1).orthonormal
+    for _ in range(20):
+        i, j = rng.integers(0, len(arms), 2)
+        if (arms[i] == arms[j]).all():
+            continue
+        mix = program.solve(arms[i] - arms[j])
+        fresh = DirectionProgram(arms)
+        assert (fresh.solve(arms[i] - arms[j]).weights == mix.weights).all()
+        largest = np.abs(mix.weights).max()
+        assert np.allclose(fresh.between(i, j).weights, mix.weights, rtol=0, atol=1e-9 * largest)
+        y = basis[i] - basis[j]
+        length = np.linalg.norm(y)
+        found = scipy.optimize.linprog(
+            np.ones(2 * len(arms)), A_eq=np.hstack([basis.T, -basis.T]), b_eq=y / length
+        )
+        assert np.abs(mix.weights).sum() == pytest.approx(found.fun * length, rel=1e-5)
+        assert np.allclose(mix.weights @ basis / length, y / length, atol=1e-6)
+
+
+def test_only_pullable_arms_are_in_a_mix():
+    instance = items(4, 20, 0)
+    problem = instance.problem()
+    program = DirectionProgram(problem.arms, problem.can_pull)
+    for i, j in [(0, 1), (0, 9), (5, 9)]:
+        mix = program.between(i, j)
+        assert not mix.weights[~problem.can_pull].any()
+        # The arms that can be pulled are the unit vectors.
+        assert np.allclose(mix.weights[:4], problem.arms[i] - problem.arms[j])
 
 
 @pytest.mark.parametrize("size", [1e-90, 1e-9, 1.0, 1e16])

@@ -87,7 +87,8 @@ def compare(explorer, model, contest, stopping, pull, arm):
             widths = contests.bound.widths(problem, estimate, other)
             apart = estimate.twins != estimate.twins[other]
             assert (book.scores - book.means)[apart] == pytest.approx(widths[apart], rel=1e-7)
-    assert factor == 0.0 or factor == pytest.approx(contests.bound.radius(problem, estimate))
+    if hasattr(contests.bound, "radius"):
+        assert factor == pytest.approx(contests.bound.radius(problem, estimate))
     book.clock[TICK] += 1  # as each round does
     chosen = choose(pull, model, leader, rival)
     if chosen == NEEDS_HELP:

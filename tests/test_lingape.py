@@ -349,15 +349,15 @@ def test_tracking_solves_each_pair_once(monkeypatch):
     from lingape.designs import DirectionProgram
 
     solved = []
-    solve = DirectionProgram.solve
+    solve = DirectionProgram.between
     monkeypatch.setattr(
-        DirectionProgram, "solve", lambda self, y: solved.append(tuple(y)) or solve(self, y)
+        DirectionProgram, "between", lambda self, i, j: solved.append((i, j)) or solve(self, i, j)
     )
     tracking = Tracking()
     started(pull=tracking)
     assert 0 < len(solved) == len(set(solved)) <= 15
     tracking.mix(np.eye(2), 0, 1)  # another problem starts over
-    assert len(tracking._mixes) == 1
+    assert len(tracking._solved.mixes) == 1
     assert repr(tracking) == "Tracking()"
     assert tracking == Tracking()
 

@@ -23,13 +23,13 @@ def python(code):
 
 
 def test_import_is_light():
-    heavy = "{'numba', 'joblib', 'matplotlib', 'rich', 'highspy', 'click', 'scipy'}"
+    heavy = "{'numba', 'joblib', 'matplotlib', 'rich', 'click', 'scipy'}"
     code = f"import lingape, sys; print({heavy} & {{name.split('.')[0] for name in sys.modules}})"
     assert python(code).strip() == "set()"
 
 
 def test_help_is_light():
-    heavy = "{'numba', 'joblib', 'matplotlib', 'rich', 'highspy', 'scipy'}"
+    heavy = "{'numba', 'joblib', 'matplotlib', 'rich', 'scipy'}"
     code = (
         "import sys; from click.testing import CliRunner; from lingape.cli import main; "
         "result = CliRunner().invoke(main, ['demo', '--help']); "

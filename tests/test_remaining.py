@@ -210,7 +210,7 @@ def test_it_never_raises(name, odd):
     """Whatever rewards are: all the same, or anything."""
     problem, values = ODD[odd], REWARDS.get(odd, (0.0, 1.0))
     for some in [*((value,) for value in values), values]:
-        explorer = specs.make(specs.Recipe.read(name), problem, None)
+        explorer = specs.Recipe.read(name)(problem, None)
         rng = np.random.default_rng(0)
         for pull in range(30):
             if not explorer.done:

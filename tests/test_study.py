@@ -3,10 +3,12 @@
 import itertools
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -36,6 +38,7 @@ from lingape.errors import (
 from lingape.rates import clopper_pearson
 from lingape.study import Row, read_study
 from lingape.study.clock import Clock
+from lingape.study.study import CHUNK, LEAST_SECONDS, _Chunks
 
 SMALL = {
     "explorers": {"tight": LinGapE, "static": XYStatic, "oracle": XYOracle},
@@ -485,3 +488,38 @@ class TestClock:
 def test_what_is_no_explorer_is_refused(odd):
     with pytest.raises(InvalidArgument, match="An explorer is a class, a function"):
         Study({"a": odd}, ["soare(5, 0.1)"], seeds=1)
+
+
+def test_runs_share_the_problem_and_the_world_of_an_instance():
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=2)
+    (where,) = study.instances.values()
+    assert study.posed(where) is study.posed(where)
+    assert study.environment(where) is study.environment(where)
+    sent = pickle.loads(pickle.dumps(study))
+    assert sent.play("lingape", where.name, 1).pulls == study.play("lingape", where.name, 1).pulls
+
+
+def test_short_runs_go_to_workers_in_chunks():
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=400)
+    tasks = study._tasks()
+    chunks = _Chunks(tasks, workers=2)
+    sent = iter(chunks)
+    first = next(sent)
+    assert len(first) == 1  # nothing is known yet
+    row = study.play(*first[0])
+    chunks.note([replace(row, seconds=CHUNK / 10 - LEAST_SECONDS)])
+    assert len(second := next(sent)) == 10
+    chunks.note([replace(row, seconds=100.0)])
+    assert len(third := next(sent)) == 1
+    chunks.note([replace(row, seconds=0.0)] * 100_000)
+    rest = list(sent)
+    assert len(rest[0]) == (400 - 12) // 8  # so that no worker waits long for another
+    assert [task for chunk in (first, second, third, *rest) for task in chunk] == tasks
+
+
+def test_many_short_runs_in_two_processes_are_those_of_one():
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=60)
+    alone, together = study.run(jobs=1).rows, study.run(jobs=2).rows
+    assert [replace(row, seconds=0.0) for row in together] == [
+        replace(row, seconds=0.0) for row in alone
+    ]

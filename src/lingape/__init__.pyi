@@ -82,6 +82,7 @@ from .explorers import (
 from .factors import Factor, Factors
 from .least_squares import LeastSquares
 from .live import Client, Experiment, Ticket
+from .many import Runs, run_many
 from .noise import Binary, Bounded, Normal, SubGaussian
 from .problem import Problem
 from .pulls import PULLS, PullRule, Tracking, greedy
@@ -160,6 +161,7 @@ __all__ = [
     "PullRule",
     "Result",
     "Results",
+    "Runs",
     "Row",
     "SelfNormalized",
     "SequentialHalving",
@@ -189,6 +191,7 @@ __all__ = [
     "play",
     "polynomial",
     "run",
+    "run_many",
     "shared_doubt",
     "soare",
     "soare_tied",

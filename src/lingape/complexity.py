@@ -242,7 +242,7 @@ def _mixes(problem: Problem) -> dict[tuple[int, int], Mix]:
     arms = problem.orthonormal
     program = DirectionProgram(arms)
     return {
-        (i, j): program.solve(arms[i] - arms[j])
+        (i, j): program.between(i, j)
         for j in range(len(arms))
         for i in range(j)
         if problem.twins[i] != problem.twins[j]

@@ -14,13 +14,14 @@ With c_k = x_kᵀA⁻¹x_a and s = 1 + c_a, pulling arm a for reward r does
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .errors import IllConditioned, InvalidState, in_words
-from .problem import first_alike
+from .tall import blocks, first_alike, is_tall
+from .tall import gram as weighted_gram
 
 # Up to this many multiplications a round, all gaps are recomputed directly; above, only those
 # that the cheap formula would get wrong.
@@ -35,6 +36,8 @@ PIVOT = 1e-11
 STEEP = 1e4
 # This many updates, and one more for each dimension, take longer than a rebuild.
 MANY = 8
+# Unpulled arms are looked for among so many at a time.
+STRETCH = 4_096
 # Copies have these in common.
 SHARED = ("features", "twins")
 
@@ -75,6 +78,7 @@ class LeastSquares:
         self.pulls = 0
         self.ready = False
         self.pullable: BoolArray | None = None
+        self._all_pulled_before = 0  # every arm before this one was pulled, or cannot be
         self._direct = count * rank * rank <= DIRECT
         self._sensitivities = sensitivities
         self._spread_tracked = sensitivities and not self._direct
@@ -124,6 +128,7 @@ class LeastSquares:
         try:
             self._update_caches(arm, reward, first)
         except IllConditioned:
+            self._all_pulled_before = 0
             self.counts[arm] -= 1
             self.sums[arm] = before
             self.pulls -= 1
@@ -178,6 +183,20 @@ class LeastSquares:
             c_y /= s
             self._gap_variance -= c_y
 
+    def first_unpulled(self) -> int | None:
+        """Return the first arm that can be pulled and never was, if there is one."""
+        for start in range(self._all_pulled_before, len(self.counts), STRETCH):
+            stretch = slice(start, start + STRETCH)
+            unpulled = self.counts[stretch] == 0
+            if self.pullable is not None:
+                unpulled &= self.pullable[stretch]
+            first = int(unpulled.argmax())
+            if unpulled[first]:
+                self._all_pulled_before = start + first
+                return start + first
+        self._all_pulled_before = len(self.counts)
+        return None
+
     def contrasts(self, leader: int) -> Contrasts:
         """Return what is known about the gap between each arm and `leader`; not to be changed."""
         features, inverse = self.features, self.inverse
@@ -221,9 +240,21 @@ class LeastSquares:
     def rebuild(self) -> None:
         """Recompute every cache from `counts` and `sums`."""
         features = self.features
-        gram = (features.T * self.counts) @ features
-        if self._sensitivities:
-            self.spectrum = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+        self._invert(weighted_gram(features, self.counts))
+        b = features.T @ self.sums
+        self.means, self.variances = np.empty(len(features)), np.empty(len(features))
+        self.spread = np.empty(len(features) if self._spread_tracked else 0)
+        for some in blocks(len(features)) if is_tall(features) else (slice(None),):
+            products = features[some] @ self.inverse
+            self.means[some] = products @ b
+            self.variances[some] = np.einsum("kd,kd->k", products, features[some])
+            if self._spread_tracked:
+                self.spread[some] = np.einsum("kd,kd->k", products, products)
+        self._leader = -1
+
+    def _invert(self, gram: FloatArray) -> None:
+        """Compute A⁻¹ and what goes with it from V, which becomes A; or raise, nothing changed."""
+        spectrum = np.linalg.eigvalsh(gram) if self._sensitivities else self.spectrum
         gram[np.diag_indices_from(gram)] += self.ridge
         try:
             # A Cholesky factor keeps the small eigenvalues that others round off.
@@ -232,24 +263,20 @@ class LeastSquares:
             raise ill_conditioned(self.ridge) from reason
         if (np.diag(factor) ** 2 < PIVOT * np.diag(gram)).any():
             raise ill_conditioned(self.ridge)
-        self.base_log_det = 2.0 * float(np.log(np.diag(factor)).sum())
         root = np.linalg.inv(factor)
         self.inverse = root.T @ root
-        products = features @ self.inverse
-        self.means = products @ (features.T @ self.sums)
-        self.variances = np.einsum("kd,kd->k", products, features)
-        if self._spread_tracked:
-            self.spread = np.einsum("kd,kd->k", products, products)
+        self.spectrum = np.maximum(spectrum, 0.0)
+        self.base_log_det = 2.0 * float(np.log(np.diag(factor)).sum())
         self.growth = 0.0
-        self._leader = -1
         self._ratios = None
-        self.rebuild_at = next_rebuild(self.pulls, len(features))
+        self.rebuild_at = next_rebuild(self.pulls, len(self.features))
         self.ready = True
 
     def load(self, counts: IntArray, sums: FloatArray) -> None:
         """Replace the data by each arm's `counts` and `sums` of rewards, and rebuild."""
         self.counts, self.sums = counts.copy(), sums.copy()
         self.pulls = int(counts.sum())
+        self._all_pulled_before = 0
         self.ready = self.ready or self._spans(always=True)
         if self.ready:
             self.rebuild()
@@ -270,16 +297,16 @@ class LeastSquares:
                 return
             self.pretend(arm)
 
-    def copy(self) -> "LeastSquares":
+    def copy(self) -> Self:
         """Return an independent copy that shares only what never changes."""
-        twin = object.__new__(LeastSquares)
+        twin = object.__new__(type(self))
         twin.__dict__ = {
             name: value.copy() if isinstance(value, np.ndarray) and name not in SHARED else value
             for name, value in self.__dict__.items()
         }
         return twin
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "LeastSquares":
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
     def _spans(self, *, always: bool = False) -> bool:
@@ -342,11 +369,11 @@ class LeastSquares:
         log_det, spectrum = self.base_log_det, self.spectrum
         small = noise_scale + float(np.abs(sums / np.maximum(counts, 1)).max())
         for name in self._caches():
-            fresh = getattr(self, name)
-            saved = _array(caches, name, fresh.shape)
-            scale = small if name == "means" else 1e-300
+            saved = _array(caches, name, getattr(self, name).shape)
+            fresh, close = self._shown(name, getattr(self, name)), self._shown(name, saved)
+            scale = small if name in ("means", "theta") else 1e-300
             # The spectrum is as old as the last rebuild.
-            if name != "spectrum" and np.abs(saved - fresh).max() > 1e-6 * (
+            if name != "spectrum" and np.abs(close - fresh).max() > 1e-6 * (
                 np.abs(fresh).max() + scale
             ):
                 raise InvalidState(f"The saved {name} do not follow from the counts. {_WAY_OUT}")
@@ -367,6 +394,10 @@ class LeastSquares:
             1 + abs(log_det)
         ):
             raise InvalidState(f"The saved spectrum does not follow from the counts. {_WAY_OUT}")
+
+    def _shown(self, name: str, cache: FloatArray) -> FloatArray:
+        """Return a cache as numbers whose size says how much an error in them matters."""
+        return cache
 
     def _caches(self) -> tuple[str, ...]:
         """Return the names of the caches in use."""

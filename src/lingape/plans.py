@@ -10,7 +10,7 @@ from .arrays import FloatArray, IntArray
 from .designs import differences
 from .designs.rounding import steepest
 from .kernels.book import PULLS, Arena, Book, Model, Stage
-from .kernels.parts import choose, compiled, glide, inlined, pay
+from .kernels.parts import choose, compiled, glide, inlined, on_gpu, pay
 from .least_squares import LeastSquares
 from .ties import PULL, first_max
 
@@ -142,6 +142,7 @@ class Quotas:
         return bool(estimate.counts[arm] < self.quotas[arm])
 
 
+@on_gpu("shares")
 class ProportionsKernel(NamedTuple):
     shares: FloatArray  # (K,)
     turns: FloatArray  # (K,) work

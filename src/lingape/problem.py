@@ -6,9 +6,9 @@ All checks of user input happen here, so that the rest of the code may assume go
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,8 +21,18 @@ from .factors import ANEW, Factors
 from .html import MOST, as_html
 from .noise import Noise, NoiseLike, checked_noise, finite_reward
 from .printable import encodable
+from .tall import (
+    alike,
+    first_alike,
+    is_tall,
+    orthonormal_turn,
+    product,
+    product_with_rows,
+    spread_out,
+)
 from .ties import first_max
 
+T = TypeVar("T")
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 LEAST_DELTA = 1e-300  # 1/δ is computed
@@ -106,14 +116,10 @@ class Problem:
         values["answers"] = _checked_some("answers", answers, count)
         values["retired"] = tuple(_chosen("retired", retired, count))
         values["began"] = None if began is None else _checked_began(began, count)
-        left = set(range(count) if values["answers"] is None else values["answers"])
-        if len(left - set(values["retired"])) < 2:
-            raise InvalidProblem(
-                "There must be at least 2 answers to choose from; got "
-                f"{len(left - set(values['retired']))}."
-            )
         for name, value in values.items():
             object.__setattr__(self, name, value)
+        if (left := int(self.can_answer.sum())) < 2:
+            raise InvalidProblem(f"There must be at least 2 answers to choose from; got {left}.")
 
     def __len__(self) -> int:
         """Return K, the number of arms."""
@@ -273,40 +279,78 @@ class Problem:
         """
         if self.rank == self.arms.shape[1]:
             return self.arms
-        scaled, scale = self._scaled()
-        rows = np.linalg.svd(scaled, full_matrices=False)[2][: self.rank] * scale
+        scale = self._scale()
+        if self._turn is None:
+            rows = np.linalg.svd(self.arms / scale, full_matrices=False)[2][: self.rank] * scale
+        else:
+            rows = product_with_rows(self.arms, self._turn)
         order = np.argsort(-scale, kind="stable")  # large first, so that small ones survive
         basis = np.empty((self.arms.shape[1], self.rank))
         basis[order] = np.linalg.qr(rows[:, order].T)[0]
-        return _read_only(np.ascontiguousarray((self.arms @ basis)[self.twins]))
+        if self._turn is None:
+            return _read_only(np.ascontiguousarray((self.arms @ basis)[self.twins]))
+        return _read_only(self._turned(basis))
 
     @cached_property
     def rank(self) -> int:
         """The dimension of the span of the arms."""
-        return int(self.orthonormal.shape[1])
+        return int((self.orthonormal if self._turn is None else self._turn).shape[1])
 
     @cached_property
     def orthonormal(self) -> FloatArray:
         """An orthonormal basis of the columns of `arms`, shape (K, rank)."""
-        scaled, _ = self._scaled()
-        left, values, _ = np.linalg.svd(scaled, full_matrices=False)
-        # Computed features may be dependent up to rounding errors.
-        rounding = 8 * max(scaled.shape) * np.finfo(float).eps
-        rank = int(np.sum(values > rounding * values[0]))
+        if self._turn is not None:
+            return _read_only(self._turned(self._turn))
+        left, values, _ = np.linalg.svd(self.arms / self._scale(), full_matrices=False)
+        rank = self._checked_rank(values)
+        basis = np.ascontiguousarray(left[self.twins, :rank])
+        basis[~self.arms.any(axis=1)] = 0.0  # exactly
+        if self.pullable is not None:
+            self._check_pullable(basis[list(self.pullable)])
+        return _read_only(basis)
+
+    def new_orthonormal(self) -> FloatArray:
+        """Return a basis as `orthonormal`, which the caller may change."""
+        return self.orthonormal.copy() if self._turn is None else self._turned(self._turn)
+
+    @cached_property
+    def _turn(self) -> FloatArray | None:
+        """If arms are very many, the matrix that makes them `orthonormal`; else None."""
+        if not is_tall(self.arms):
+            return None
+        turn, values = orthonormal_turn(self.arms, self._scale(), self._rounding)
+        self._checked_rank(values)
+        if self.pullable is not None:
+            self._check_pullable(product(self.arms[list(self.pullable)], turn))
+        return _read_only(turn)
+
+    def _turned(self, matrix: FloatArray) -> FloatArray:
+        """Return arms @ matrix, exactly the same for arms that are."""
+        return alike(product(self.arms, matrix), self.twins)
+
+    @property
+    def _rounding(self) -> float:
+        """How thin a direction can be that rounding makes, beside the widest."""
+        return float(8 * max(self.arms.shape) * np.finfo(float).eps)
+
+    def _checked_rank(self, values: FloatArray) -> int:
+        """Return how many singular values are not due to rounding, or raise."""
+        rank = int(np.sum(values > self._rounding * values[0]))
         if values[rank - 1] < THINNEST * values[0]:
             raise InvalidProblem(
                 "Features must be independent or exactly dependent, but one direction is only "
                 f"{values[rank - 1] / values[0]:.1e} as wide as the widest, too thin to be told "
                 "from rounding. Drop or rescale the features that nearly repeat others."
             )
-        basis = np.ascontiguousarray(left[self.twins, :rank])
-        basis[~self.arms.any(axis=1)] = 0.0  # exactly
-        if self.pullable is not None and _rank(basis[list(self.pullable)]) < rank:
+        return rank
+
+    def _check_pullable(self, rows: FloatArray) -> None:
+        """Raise unless some rows of an orthonormal basis span all of them."""
+        if _rank(rows) < rows.shape[1]:
             raise InvalidProblem(
                 "The arms that can be pulled must span the others, or these can never be "
                 "estimated; some direction is not covered. Make more arms pullable."
             )
-        return _read_only(basis)
 
     @cached_property
     def reach(self) -> int:
@@ -321,6 +365,8 @@ class Problem:
 
         Each is the arm farthest from the span of those before it, so that their volume is large.
         """
+        if self._turn is not None:
+            return tuple(spread_out(self.arms, self._turn, self.reach, self.can_pull))
         rest = np.where(self.can_pull[:, None], self.orthonormal, 0.0)
         chosen: list[int] = []
         for _ in range(self.reach):
@@ -331,11 +377,10 @@ class Problem:
             rest = rest - np.multiply.outer(rest @ direction, direction)
         return tuple(chosen)
 
-    def _scaled(self) -> tuple[FloatArray, FloatArray]:
-        """Return the arms with each feature measured by its largest value, and those values."""
-        scale = np.abs(self.arms).max(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        return self.arms / scale, scale
+    def _scale(self) -> FloatArray:
+        """Return the size of the largest value of each feature, or 1 if all are 0."""
+        scale = np.maximum(self.arms.max(axis=0), -self.arms.min(axis=0))
+        return np.where(scale > 0, scale, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as JSON-able data; `Problem(**data)` gives it back."""
@@ -455,11 +500,19 @@ class Problem:
         return [arm for arm in range(len(self)) if arm not in self.retired]
 
 
-def first_alike(rows: FloatArray) -> IntArray:
-    """Return for each row the first row that is exactly the same."""
-    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    alike: IntArray = first.astype(np.int64)[group.reshape(-1)]
-    return alike
+def once(function: Callable[["Problem"], T]) -> Callable[["Problem"], T]:
+    """Compute a function of a problem once for each, and keep the result with the problem."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(problem: Problem) -> T:
+        known = problem.__dict__
+        if name not in known:
+            known[name] = function(problem)
+        value: T = known[name]
+        return value
+
+    return kept
 
 
 def checked_theta(problem: Problem, theta: Any) -> FloatArray:
@@ -481,6 +534,8 @@ def checked_theta(problem: Problem, theta: Any) -> FloatArray:
 
 def _rank(rows: FloatArray) -> int:
     """Return the dimension of the span of some rows of an orthonormal basis."""
+    if is_tall(rows):
+        return len(orthonormal_turn(rows, np.ones(rows.shape[1]), THINNEST).values)
     values = np.linalg.svd(rows, compute_uv=False)
     return int(np.sum(values >= THINNEST * values[0]))
 
@@ -500,7 +555,8 @@ def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
         raw = np.asarray(arms)
         if raw.dtype.kind in "USMm":
             raise TypeError(f"an array of {raw.dtype}")
-        array = np.array(raw.real, dtype=np.float64, order="C") + 0.0  # no negative zeros
+        array = np.array(raw.real, dtype=np.float64, order="C")
+        array += 0.0  # no negative zeros
     except (TypeError, ValueError, OverflowError) as reason:
         raise InvalidProblem(
             f"Arms must be a table of real numbers, one row per arm; got {glimpse(arms)} "
@@ -522,13 +578,13 @@ def _checked_arms(arms: npt.ArrayLike, *, least: int = 2) -> FloatArray:
             f"There must be at least {least} arms to choose from; got {len(array)}. "
             "If your arms are columns, pass the transpose."
         )
-    if not np.isfinite(array).all():
+    size = max(float(array.max()), -float(array.min()))  # NaN if a feature is
+    if not math.isfinite(size):
         k, m = np.argwhere(~np.isfinite(array))[0]
         raise InvalidProblem(
             f"Features must be finite; arm {k} has {array[k, m]} in column {m}. "
             "Fill in or drop missing values first."
         )
-    size = np.abs(array).max()
     if size == 0:
         raise InvalidProblem(
             "Features must not all be zero: every arm would pay 0 whatever θ is. "

@@ -169,7 +169,7 @@ def run(
         progress(explorer, int(counts.sum()))
     arm = explorer.recommend()
     certificate = explorer.certificate()
-    true_gap = _true_gap(explorer.problem, environment.means, certificate.arms)
+    true_gap = true_gap_of(explorer.problem, environment.means, certificate.arms)
     return Result(
         arm=arm,
         pulls=int(counts.sum()),
@@ -189,9 +189,10 @@ def _ending(explorer: Explorer, certificate: Certificate) -> Ending:
     return Ending.SETTLED if certificate.settled else Ending.SPENT
 
 
-def _true_gap(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float:
+def true_gap_of(problem: Problem, means: FloatArray, arms: Sequence[int]) -> float:
     """Return how much better an answer is that was not chosen than the worst that was."""
-    others = np.setdiff1d(np.flatnonzero(problem.can_answer), arms)
+    others = problem.can_answer.copy()
+    others[list(arms)] = False
     gains = problem.gain(1.0) * means
     return float(max(0.0, gains[others].max() - min(gains[arm] for arm in arms)))
 
@@ -282,7 +283,9 @@ def _driver(
 ) -> tuple[CompiledLane, Any] | None:
     """Return the compiled lane and world to play in, or None for the plain lane."""
     if lane not in ("auto", "plain", "compiled"):
-        raise InvalidArgument(f'lane must be "auto", "plain" or "compiled"; got {lane!r}.')
+        raise InvalidArgument(
+            f'lane must be "auto", "plain" or "compiled", or "gpu" in run_many; got {lane!r}.'
+        )
     if lane == "plain":
         return None
     try:

@@ -9,6 +9,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .arrays import FloatArray
@@ -39,7 +40,7 @@ class Recipe:
     """
 
     text: str
-    kind: type[Explorer] = field(repr=False)
+    kind: Callable[..., Explorer] = field(repr=False)
     settings: Mapping[str, Any] = field(repr=False)
 
     def __repr__(self) -> str:
@@ -62,18 +63,19 @@ class Recipe:
         _fits(kind, (None,), settings, text)
         return cls(text, kind, settings)
 
+    @cached_property
+    def _told_theta(self) -> bool:
+        return takes_theta(self.kind)
+
     def __call__(self, problem: Problem, theta: FloatArray) -> Explorer:
         """Return the explorer; θ is for explorers that have a parameter theta."""
-        return make(self.kind, problem, theta, **self.settings)
+        given = {"theta": theta} if self._told_theta else {}
+        return self.kind(problem, **self.settings, **given)
 
 
-def make(
-    build: Callable[..., Explorer], problem: Problem, theta: FloatArray, **settings: Any
-) -> Explorer:
-    """Call an explorer's class, or a function like it, with θ if it has a parameter theta."""
-    if "theta" in inspect.signature(build).parameters:
-        settings["theta"] = theta
-    return build(problem, **settings)
+def takes_theta(build: Callable[..., Explorer]) -> bool:
+    """Whether an explorer's class, or a function like it, has a parameter theta."""
+    return "theta" in inspect.signature(build).parameters
 
 
 def instance(text: str) -> Instance:

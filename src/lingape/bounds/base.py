@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..checks import LARGEST, as_float, checked_whole
 from ..errors import InvalidBound
-from ..least_squares import LeastSquares
+from ..least_squares import Contrasts, LeastSquares
 from ..problem import Problem
 
 Comparisons: TypeAlias = int | Literal["K-1", "K", "K^2"]
@@ -82,9 +82,43 @@ class Refining(Protocol):
         ...
 
 
+@runtime_checkable
+class Foreseeable(Protocol):
+    """A bound that says how much longer widths can have become since all were computed.
+
+    So that contests among very many arms need not look at those that are far behind.
+    """
+
+    def widths_of(
+        self, problem: Problem, estimate: LeastSquares, contrasts: Contrasts
+    ) -> FloatArray:
+        """Return the half-widths of gaps that are known as `contrasts` says.
+
+        problem, estimate: as for `widths`.
+        """
+        ...
+
+    def factors(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
+        """Return what widths of a `problem` depend on beside contrasts, by an `estimate` now."""
+        ...
+
+    def lengthening(
+        self, problem: Problem, before: FloatArray, now: FloatArray, shift: float
+    ) -> tuple[float, float]:
+        """Return c and e so that no width now is above c times what it was plus e‖y‖ before.
+
+        Both norms are those of A⁻¹ before; A has only grown since.
+        problem: as for `widths`.
+        before, now: `factors`, both times.
+        shift: ‖(A⁻¹ now - A⁻¹ before) y‖ is at most this times ‖y‖.
+        """
+        ...
+
+
 def near(bound: object) -> float:
     """Return how short refined widths may be, as a share, or 0 if the bound has none."""
-    return bound.near if isinstance(bound, Refining) else 0.0
+    share: float = getattr(bound, "near", 0.0)
+    return share
 
 
 def refine(
@@ -122,9 +156,27 @@ class NormWidths:
 
         problem, estimate: as for `Bound.widths`.
         """
-        norms: FloatArray = np.sqrt(estimate.contrasts(leader).variance)
+        return self.widths_of(problem, estimate, estimate.contrasts(leader))
+
+    def widths_of(
+        self, problem: Problem, estimate: LeastSquares, contrasts: Contrasts
+    ) -> FloatArray:
+        """Return the half-widths of gaps that are known as `contrasts` says.
+
+        problem, estimate: as for `widths`.
+        """
+        norms: FloatArray = np.sqrt(contrasts.variance)
         norms *= self.radius(problem, estimate)  # (8)
         return norms
+
+    def factors(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
+        """Return what widths of a `problem` depend on beside contrasts, by an `estimate` now."""
+        return np.array([self.radius(problem, estimate)])
+
+    def lengthening(
+        self, problem: Problem, before: FloatArray, now: FloatArray, shift: float
+    ) -> tuple[float, float]:
+        return float(now[0] / before[0]), 0.0
 
 
 def checked_comparisons(comparisons: Comparisons, bound: str) -> None:

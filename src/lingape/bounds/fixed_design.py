@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import radius
+from ..kernels.parts import on_gpu, radius
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem
@@ -56,6 +56,7 @@ class FixedDesign(NormWidths, Bound):
     constants: Literal["corrected", "printed", "halved"] = "corrected"
     comparisons: Comparisons = "K-1"
     adaptive: ClassVar[bool] = False
+    shortlists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, "FixedDesign")
@@ -122,6 +123,7 @@ class FixedDesign(NormWidths, Bound):
         return (len(problem) - 1) * share**4 * math.pi**8 / 9450  # Σ_n n⁻⁸
 
 
+@on_gpu()
 class FixedDesignKernel(NamedTuple):
     nats: float  # log(share·κ/δ)
     twice: float  # 2, or 2·4 with the printed factor 2

@@ -25,10 +25,25 @@ from ..certificate import TELLING_ASSUMPTION
 from ..checks import as_float
 from ..designs import g_optimal
 from ..errors import InvalidBound
-from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, multiply, write_products
-from ..kernels.parts import compiled, inlined, on_fetch, on_pull, on_rebuild, radius, write_ends
-from ..least_squares import CANCELLED, LeastSquares
-from ..problem import Problem
+from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, has_gaps_only, write_cross
+from ..kernels.loops import multiply, write_products
+from ..kernels.parts import (
+    compiled,
+    inlined,
+    on_fetch,
+    on_gpu,
+    on_pull,
+    on_rebuild,
+    on_refill,
+    on_write_back,
+    radius,
+    write_ends,
+    write_reach,
+)
+from ..kernels.shortlist import scatter
+from ..least_squares import CANCELLED, Contrasts, LeastSquares
+from ..problem import Problem, once
+from ..tall import alike, gram, is_tall, product
 from .base import Bound, no_ridge
 
 # Validity does not depend on the design being optimal, and width hardly does.
@@ -39,6 +54,9 @@ FEW = 100
 NEAR = 0.8
 # Half steps towards the best weights on the scales; the rest gains less than 0.1 %.
 ROUNDS = 40
+# Between rebuilds det V, and so each eigenvalue, has usually grown by less than this factor.
+GROWN = 4.0
+LITTLE = math.log(GROWN)
 # Where σ is not known: an assumed σ² is weighed against variances σ²/(1 + x), with these weights.
 # The larger x serve the first few dozen pulls.
 EXCESSES = np.array([0.0, 1 / 16, 1 / 4, 1.0, 4.0, 16.0])
@@ -61,6 +79,7 @@ class Mixture(Bound):
     base: float = 16.0
     refined: bool = False
     adaptive: ClassVar[bool] = True
+    shortlists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.scales, Integral) or self.scales < 1:
@@ -81,20 +100,23 @@ class Mixture(Bound):
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Mixture")
-        basis, first = problem.orthonormal, problem.beginning.orthonormal
-        p = np.zeros(len(basis))  # Λ must not depend on what came later
-        p[: len(first)] = g_optimal(first, tolerance=DESIGN_TOLERANCE).proportions
-        root = np.linalg.cholesky((basis.T * p) @ basis)
-        whitened = np.linalg.solve(root, basis.T).T[problem.twins]  # here Λ = I
-        features = np.ascontiguousarray(whitened)
-        return LeastSquares(features, sensitivities=True, twins=problem.twins)
+        return LeastSquares(_whitened(problem), sensitivities=True, twins=problem.twins)
 
     def nats(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
         """Return ℓ_j of a `problem` and an `estimate` for each scale, never too small."""
         return math.log(self.scales / problem.delta) + 0.5 * estimate.log_det_ratios(self.grid)
 
     def widths(self, problem: Problem, estimate: LeastSquares, leader: int) -> FloatArray:
-        variance, sensitivity = estimate.contrasts(leader)
+        return self.widths_of(problem, estimate, estimate.contrasts(leader))
+
+    def widths_of(
+        self, problem: Problem, estimate: LeastSquares, contrasts: Contrasts
+    ) -> FloatArray:
+        """Return the half-widths of gaps that are known as `contrasts` says.
+
+        problem, estimate: as for `widths`.
+        """
+        variance, sensitivity = contrasts
         assert sensitivity is not None  # `estimate` asked for it
         nats, grid = self.nats(problem, estimate), self.grid
         if len(variance) <= FEW:
@@ -109,6 +131,30 @@ class Mixture(Bound):
         squares *= 2.0 * problem.noise_scale**2
         widths: FloatArray = np.sqrt(squares, out=squares)
         return widths
+
+    def factors(self, problem: Problem, estimate: LeastSquares) -> FloatArray:
+        """Return what widths of a `problem` depend on beside contrasts, by an `estimate` now."""
+        nats = self.nats(problem, estimate)
+        ratios = np.linalg.eigvalsh(estimate.inverse)[[0, -1]]
+        last, first = (nats * (1.0 + self.grid * ratios[:, None])).argmin(axis=1)
+        can_be_best = np.zeros(len(nats))
+        can_be_best[first : last + 1] = 1.0
+        return np.array([nats, can_be_best])
+
+    def lengthening(
+        self, problem: Problem, before: FloatArray, now: FloatArray, shift: float
+    ) -> tuple[float, float]:
+        """Return c and e so that no width now is above c times what it was plus e‖y‖ before.
+
+        √(‖y‖²_{V⁻¹} + λ‖V⁻¹y‖²) is a length of V⁻¹y, of which the first part has not grown and
+        the second by √λ times the shift at most.
+
+        problem, before, now, shift: as for `Foreseeable.lengthening`.
+        """
+        used = before[1] > 0.0
+        longer = math.sqrt(float((now[0] / before[0])[used].max()))
+        level = math.sqrt(2.0 * float((now[0] * self.grid)[used].max()))
+        return longer, problem.noise_scale * level * shift
 
     @property
     def near(self) -> float:
@@ -206,16 +252,19 @@ class Mixture(Bound):
 
     def kernel(self, stage: Stage) -> "MixtureKernel":
         """Return this bound for the compiled lane, as a run begins at `stage`."""
-        count, rows = len(stage.problem), stage.book.cross.shape
+        book = stage.book
+        count = len(book.means)
         return MixtureKernel(
             log_count=math.log(self.scales / stage.problem.delta),
             grid=self.grid,
             log_dets=np.zeros(self.scales),
             nats=np.zeros(self.scales),
             spread=np.zeros(count),
-            cross=np.zeros(rows),
-            sensitivity=np.zeros(rows),
+            cross=np.zeros(book.cross.shape),
+            sensitivity=np.zeros(book.gap_variance.shape),
             b=np.zeros(count),
+            extent=np.zeros(2),
+            contenders=np.zeros(2, dtype=np.int64),
         )
 
     def assumptions(self, problem: Problem) -> tuple[str, ...]:
@@ -223,6 +272,19 @@ class Mixture(Bound):
 
     def caveat(self, problem: Problem, ridge: float) -> str:
         return ""  # proven
+
+
+@once
+def _whitened(problem: Problem) -> FloatArray:
+    """Return the features in coordinates where Λ = I."""
+    basis = problem.new_orthonormal()
+    first = basis if problem.began is None else problem.beginning.orthonormal
+    p = np.zeros(len(basis))  # Λ must not depend on what came later
+    p[: len(first)] = g_optimal(first, tolerance=DESIGN_TOLERANCE).proportions
+    root = np.linalg.cholesky(gram(basis, p))
+    if is_tall(basis):
+        return alike(product(basis, np.linalg.inv(root).T, out=basis), problem.twins)
+    return np.ascontiguousarray(np.linalg.solve(root, basis.T).T[problem.twins])
 
 
 def _contenders(nats: FloatArray, grid: FloatArray, estimate: LeastSquares) -> range:
@@ -237,6 +299,7 @@ def _contenders(nats: FloatArray, grid: FloatArray, estimate: LeastSquares) -> r
     return range(first, last + 1)
 
 
+@on_gpu("grid")
 class MixtureKernel(NamedTuple):
     """Besides the constants, what moves with the estimate: see kernels/book.py on rows."""
 
@@ -245,36 +308,84 @@ class MixtureKernel(NamedTuple):
     log_dets: FloatArray  # (J,) log det(I + V/λ_j) at the last rebuild
     nats: FloatArray  # (J,) 2R²ℓ_j
     spread: FloatArray  # (K,) ‖A⁻¹x_k‖²
-    cross: FloatArray  # (rows, K) x_kᵀA⁻²x_i
+    cross: FloatArray  # (rows, K) x_kᵀA⁻²x_i; or empty, as in the book
     sensitivity: FloatArray  # (rows, K) ‖A⁻¹(x_k - x_i)‖²
     b: FloatArray  # (K,) work
+    extent: FloatArray  # (2,) at the last rebuild, V has no eigenvalue below nor above
+    contenders: IntArray  # (2,) the first and last scale among which every arm finds its best
 
 
 @radius.of(MixtureKernel)
 def _(bound: MixtureKernel, arena: Arena, book: Book) -> float:
+    """Return what grows at least as fast as every width: √ of the least of 2R²ℓ_j, the last."""
     twice = 2.0 * arena.noise_scale * arena.noise_scale
     for j in range(len(bound.grid)):
         bound.nats[j] = twice * (bound.log_count + 0.5 * (bound.log_dets[j] + book.gauge[GROWTH]))
-    return 0.0
+    bound.contenders[0] = _best_scale(bound.nats, bound.grid, bound.extent[0])
+    bound.contenders[1] = len(bound.grid) - 1
+    if book.gauge[GROWTH] < LITTLE:
+        bound.contenders[1] = _best_scale(bound.nats, bound.grid, GROWN * bound.extent[1])
+    return math.sqrt(bound.nats[-1])
+
+
+@inlined
+def _best_scale(nats: FloatArray, grid: FloatArray, eigenvalue: float) -> int:
+    """Return the best scale for a direction in which V has this eigenvalue (_contenders)."""
+    best = 0
+    for j in range(1, len(grid)):
+        if nats[j] * (eigenvalue + grid[j]) < nats[best] * (eigenvalue + grid[best]):
+            best = j
+    return best
 
 
 @write_ends.of(MixtureKernel)
 def _(
     bound: MixtureKernel, book: Book, means: FloatArray, factor: float, leader: int, row: int
 ) -> None:
+    _write_ends(bound, book, means, bound.sensitivity[row], row)
+
+
+@inlined
+def _write_ends(
+    bound: MixtureKernel, book: Book, means: FloatArray, sensitivity: FloatArray, row: int
+) -> None:
     """Take the best of all scales for each arm."""
-    ends, variance, sensitivity = book.scores, book.gap_variance, bound.sensitivity
+    ends, variance = book.scores, book.gap_variance
     nats, grid, count = bound.nats, bound.grid, len(book.scores)
-    nat, scale = nats[0], grid[0]
+    first, last = bound.contenders[0], bound.contenders[1]
+    nat, scale = nats[first], grid[first]
     for k in range(count):
-        ends[k] = nat * (variance[row, k] + scale * sensitivity[row, k])
-    for j in range(1, len(grid)):
+        ends[k] = nat * (variance[row, k] + scale * sensitivity[k])
+    for j in range(first + 1, last + 1):
         nat, scale = nats[j], grid[j]
         for k in range(count):
-            value = nat * (variance[row, k] + scale * sensitivity[row, k])
+            value = nat * (variance[row, k] + scale * sensitivity[k])
             ends[k] = value if value < ends[k] else ends[k]
     for k in range(count):
         ends[k] = means[k] + math.sqrt(ends[k])
+
+
+@write_reach.of(MixtureKernel)
+def _(
+    bound: MixtureKernel,
+    book: Book,
+    means: FloatArray,
+    factor: float,
+    leader: int,
+    row: int,
+    growth: float,
+) -> None:
+    """Allow for sensitivities, too, which need not shrink.
+
+    If A grows to A' ⪯ (1 + g)A, then A⁻¹ - A'⁻¹ = A^{-½}(I - B⁻¹)A^{-½} with I ⪯ B ⪯ (1 + g)I, so
+    ‖A'⁻¹y‖ is at most ‖A⁻¹y‖ plus g/(1 + g) times ‖y‖ in the norm of A⁻¹ and that of A^{-½}.
+    """
+    variance, sensitivity, reach = book.gap_variance, bound.sensitivity, bound.b
+    share = math.sqrt(1.0 / bound.extent[0]) * growth / (1.0 + growth)
+    for k in range(len(reach)):
+        root = math.sqrt(sensitivity[row, k]) + share * math.sqrt(variance[row, k])
+        reach[k] = root * root
+    _write_ends(bound, book, means, reach, row)
 
 
 @on_rebuild.of(MixtureKernel)
@@ -285,23 +396,67 @@ def _(bound: MixtureKernel, book: Book) -> None:
 @compiled
 def _rebuild(bound: MixtureKernel, book: Book) -> None:
     products, grid = book.products, bound.grid
-    count, d = products.shape
+    d, count = products.shape
     for j in range(len(grid)):
         log_det = cholesky(book.gram, grid[j], book.factor)
         bound.log_dets[j] = log_det - d * math.log(grid[j])
-    for k in range(count):
-        bound.spread[k] = 0.0
-        for p in range(d):
-            bound.spread[k] += products[k, p] * products[k, p]
+    longest, trace = 0.0, 0.0
+    for p in range(d):
+        total = 0.0
+        for q in range(d):
+            total += abs(book.inverse[p, q])
+        longest = max(longest, total)
+        trace += book.gram[p, p]
+    bound.extent[0], bound.extent[1] = 1.0 / longest, trace
+    _write_spread(bound, products)
     if len(book.owner) == count:
         for arm in range(count):
-            for k in range(count):
-                cross, sensitivity = 0.0, 0.0
-                for p in range(d):
-                    z = products[arm, p] - products[k, p]
-                    cross += products[arm, p] * products[k, p]
-                    sensitivity += z * z
-                bound.cross[arm, k], bound.sensitivity[arm, k] = cross, sensitivity
+            _keep_gaps(bound.sensitivity[arm], products, arm)
+        for arm in range(len(bound.cross)):
+            _keep_cross(bound.cross[arm], products, arm)
+
+
+@on_refill.of(MixtureKernel)
+def _(bound: MixtureKernel, whole: MixtureKernel, book: Book) -> None:
+    for j in range(len(bound.log_dets)):
+        bound.log_dets[j] = whole.log_dets[j]
+    bound.extent[0], bound.extent[1] = whole.extent[0], whole.extent[1]
+    _write_spread(bound, book.products)
+
+
+@on_write_back.of(MixtureKernel)
+def _(bound: MixtureKernel, small: MixtureKernel, arms: IntArray, row: int, source: int) -> None:
+    scatter(arms, small.sensitivity[source], bound.sensitivity[row])
+
+
+@compiled
+def _write_spread(bound: MixtureKernel, products: FloatArray) -> None:
+    d, count = products.shape
+    bound.spread[:] = 0.0
+    for p in range(d):
+        for k in range(count):
+            bound.spread[k] += products[p, k] * products[p, k]
+
+
+@compiled
+def _keep_gaps(sensitivity: FloatArray, products: FloatArray, arm: int) -> None:
+    """Write the row of an arm just after a rebuild."""
+    sensitivity[:] = 0.0
+    for p in range(len(products)):
+        product = products[p, arm]
+        for k in range(len(sensitivity)):
+            z = product - products[p, k]
+            sensitivity[k] += z * z
+
+
+@compiled
+def _keep_cross(cross: FloatArray, products: FloatArray, arm: int) -> None:
+    """Write the other row of an arm just after a rebuild."""
+    cross[:] = 0.0
+    for p in range(len(products)):
+        product = products[p, arm]
+        for k in range(len(cross)):
+            cross[k] += product * products[p, k]
 
 
 @on_fetch.of(MixtureKernel)
@@ -315,13 +470,19 @@ def _fetch(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int) -
     cross, sensitivity = bound.cross[row], bound.sensitivity[row]
     multiply(inverse, book.h, h2)
     write_products(arena.columns, h2, cross)
+    own, least, lost = spread[arm], 2.0 * CANCELLED * spread[arm], 0
     for k in range(len(spread)):
-        sensitivity[k] = spread[k] + spread[arm] - 2.0 * cross[k]
-        if sensitivity[k] < 2.0 * CANCELLED * spread[arm]:  # too few digits left
-            sensitivity[k] = _gap_sensitivity(inverse, arena.features, k, arm)
+        sensitivity[k] = spread[k] + own - 2.0 * cross[k]
+    for k in range(len(spread)):
+        lost += sensitivity[k] < least
+    if lost > 1:  # besides the arm itself: too few digits left
+        for k in range(len(spread)):
+            if sensitivity[k] < least:
+                sensitivity[k] = _gap_sensitivity(inverse, arena.features, k, arm)
+    sensitivity[arm] = 0.0
 
 
-@inlined
+@compiled
 def _gap_sensitivity(inverse: FloatArray, x: FloatArray, k: int, arm: int) -> float:
     """Return ‖A⁻¹(x_k - x_arm)‖², from the features."""
     length = 0.0
@@ -334,23 +495,36 @@ def _gap_sensitivity(inverse: FloatArray, x: FloatArray, k: int, arm: int) -> fl
 
 
 @on_pull.of(MixtureKernel)
-def _(bound: MixtureKernel, book: Book, arm: int, row: int, s: float) -> None:
+def _(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int, s: float) -> None:
     """Do to sensitivities what a pull does; hh = ‖A⁻¹x_a‖²."""
     c, b, owner = book.c, bound.b, book.owner
     spread, cross, sensitivity = bound.spread, bound.cross, bound.sensitivity
     count, t = len(c), 1.0 / s
-    for k in range(count):
-        b[k] = cross[row, k]
-    hh = b[arm]
-    if len(owner) < count:
+    if has_gaps_only(book):
+        write_cross(spread, sensitivity, arm, b)
+        hh = spread[arm]
+    elif row < 0:
+        multiply(book.inverse, book.h, book.h2)
+        write_products(arena.columns, book.h2, b)
+        hh = 0.0
+        for p in range(len(book.h)):
+            hh += book.h[p] * book.h[p]
+    else:
+        for k in range(count):
+            b[k] = cross[row, k]
+        hh = b[arm]
+    if len(cross) < count:
         for k in range(count):
             f = c[k] * t
             spread[k] -= f * (2.0 * b[k] - hh * f)
     for m in range(len(owner)):
-        if owner[m] >= 0:
-            own_c, own_b = c[owner[m]], b[owner[m]]
-            f, g = own_c * t, (own_b - hh * own_c * t) * t
+        i = m if len(owner) == count else owner[m]
+        if i >= 0:
+            own_c, own_b = c[i], b[i]
             for k in range(count):
-                cross[m, k] -= f * b[k] + g * c[k]
                 y = (own_c - c[k]) * t
                 sensitivity[m, k] -= y * (2.0 * (own_b - b[k]) - hh * y)
+            if not has_gaps_only(book):
+                f, g = own_c * t, (own_b - hh * own_c * t) * t
+                for k in range(count):
+                    cross[m, k] -= f * b[k] + g * c[k]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..certificate import TELLING_ASSUMPTION, norm_assumption
 from ..kernels.book import GROWTH, LOG_DET, Arena, Book, Stage
-from ..kernels.parts import radius
+from ..kernels.parts import on_gpu, radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (
@@ -32,6 +32,7 @@ class SelfNormalized(NormWidths, Bound):
 
     comparisons: Comparisons = 1
     adaptive: ClassVar[bool] = True
+    shortlists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_comparisons(self.comparisons, type(self).__name__)
@@ -65,6 +66,7 @@ class SelfNormalized(NormWidths, Bound):
         return ""  # proven
 
 
+@on_gpu()
 class SelfNormalizedKernel(NamedTuple):
     nats: float  # 2 log(κ/δ)
     log_prior: float  # log det λI

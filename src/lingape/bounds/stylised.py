@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from ..certificate import TELLING_ASSUMPTION
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import radius
+from ..kernels.parts import on_gpu, radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import Bound, NormWidths, no_ridge
@@ -27,6 +27,7 @@ class Stylised(NormWidths, Bound):
     """
 
     adaptive: ClassVar[bool] = True
+    shortlists: ClassVar[bool] = True
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:
         no_ridge(ridge, "Stylised")
@@ -53,6 +54,7 @@ class Stylised(NormWidths, Bound):
         return f"{self} is a rule of thumb without a proof. The mixture bound has one."
 
 
+@on_gpu()
 class StylisedKernel(NamedTuple):
     nats: float  # log(1/δ)
 

@@ -10,7 +10,7 @@ from ..arrays import FloatArray
 from ..certificate import TELLING_ASSUMPTION
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import radius, write_ends
+from ..kernels.parts import on_gpu, radius, write_ends
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import Bound, no_ridge
@@ -69,6 +69,7 @@ class Unstructured(Bound):
         return ""  # proven
 
 
+@on_gpu()
 class UnstructuredKernel(NamedTuple):
     nats: float  # log(4K/δ)
 

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import radius
+from ..kernels.parts import on_gpu, radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import comparison_count, norm_bound_of
@@ -23,6 +23,8 @@ class WorstCase(SelfNormalized):
 
     comparisons: κ, as in SelfNormalized.
     """
+
+    shortlists: ClassVar[bool] = True
 
     def radius(self, problem: Problem, estimate: LeastSquares) -> float:
         """Return the right-hand side of (4) for a `problem` and an `estimate`."""
@@ -44,6 +46,7 @@ class WorstCase(SelfNormalized):
         )
 
 
+@on_gpu()
 class WorstCaseKernel(NamedTuple):
     nats: float  # log(κ/δ)
     bias: float  # √λ S

@@ -2,12 +2,12 @@
 
 import json as jsonlib
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
 
-from .options import as_json, jobs, new_file, numbers, pull_limit, simulated_rewards
+from .options import as_json, jobs, lane, new_file, numbers, pull_limit, simulated_rewards
 from .showing import interruptible, live_line, say, simulating
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def study_options(command: Any) -> Any:
         ),
         click.option("--resume", is_flag=True, help="Continue with the rows in --out."),
         click.option("--out", type=new_file, help="Write each row to this file, as JSON lines."),
+        lane,
         jobs,
     ):
         command = option(command)
@@ -77,6 +78,7 @@ def compare(
     epsilon: float,
     delta: float,
     jobs: int,
+    lane: Literal["auto", "gpu"],
     out: str | None,
     resume: bool,
     plot: str | None,
@@ -112,6 +114,7 @@ def compare(
         max_pulls=max_pulls,
         world=world,
         problem=noise | {"epsilon": epsilon, "delta": delta},
+        lane=lane,
     )
     conduct(study, jobs=jobs, out=out, resume=resume, plot=plot, json=json)
 

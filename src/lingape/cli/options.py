@@ -40,6 +40,13 @@ as_json = click.option("--json", is_flag=True, help="Print the results as JSON."
 jobs = click.option(
     "--jobs", default=-1, show_default=True, help="Number of processes; -1: one per core."
 )
+lane = click.option(
+    "--lane",
+    type=click.Choice(["auto", "gpu"]),
+    default="auto",
+    show_default=True,
+    help="gpu: play on an NVIDIA GPU what can be played there.",
+)
 
 
 def pull_limit(default: int) -> Callable[[Any], Any]:

@@ -3,11 +3,11 @@
 import json as jsonlib
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from .options import as_json, jobs, new_folder
+from .options import as_json, jobs, lane, new_folder
 from .showing import interruptible, live_line, say, simulating
 
 NAMES = ("table1", "figure1", "figure2", "figure3")
@@ -23,6 +23,7 @@ NAMES = ("table1", "figure1", "figure2", "figure3")
     help="Runs of each kind; the paper has ten.",
 )
 @jobs
+@lane
 @click.option("--quick", is_flag=True, help="Two runs on fewer instances, as a quick check.")
 @click.option(
     "--r6a",
@@ -43,6 +44,7 @@ def reproduce(
     name: str,
     repeats: int,
     jobs: int,
+    lane: Literal["auto", "gpu"],
     quick: bool,
     r6a: tuple[str, ...],
     synthetic: bool,
@@ -65,7 +67,8 @@ def reproduce(
         logs = (Path(out, "synthetic-r6a.gz"),)
         write_synthetic_r6a(logs[0], lines=100_000, seed=0)
     pages: list[dict[str, Any]] = []
-    given = (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
+    given = " --lane gpu" if lane == "gpu" else ""
+    given += (" --quick" if quick else "") + (" --synthetic" if synthetic else "")
     given += "".join(f" --r6a {Path(log).name}" for log in r6a)
 
     def stopped() -> str:
@@ -80,6 +83,7 @@ def reproduce(
                 options = PageOptions(
                     repeats=repeats,
                     jobs=jobs,
+                    lane=lane,
                     quick=quick,
                     tell=show,
                     r6a=logs or None,

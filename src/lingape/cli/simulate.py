@@ -1,6 +1,7 @@
 """lingape simulate: the study that a file describes."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -11,7 +12,13 @@ from .compare import conduct, study_options
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @study_options
 def simulate(
-    file: str, jobs: int, out: str | None, resume: bool, plot: str | None, json: bool
+    file: str,
+    jobs: int,
+    lane: Literal["auto", "gpu"],
+    out: str | None,
+    resume: bool,
+    plot: str | None,
+    json: bool,
 ) -> None:
     """Run the study that FILE describes.
 
@@ -28,13 +35,16 @@ def simulate(
     noise = 1.0
 
     noise may also be [low, high], "binary" or "normal", and the world "signed" or "zero_one";
-    explorers may also be a table of labels and explorers. Rows go to --out, by default FILE with
-    the ending .jsonl.
+    explorers may also be a table of labels and explorers; lane may be "gpu". Rows go to --out, by
+    default FILE with the ending .jsonl.
     """
     from ..study import read_study
 
+    study = read_study(file)
+    if lane == "gpu":
+        study.lane = lane
     conduct(
-        read_study(file),
+        study,
         jobs=jobs,
         out=out or str(Path(file).with_suffix(".jsonl")),
         resume=resume,

@@ -2,17 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..bounds.base import Foreseeable
 from ..kernels.book import Model, Stage, row_for
-from ..kernels.parts import closest, inlined, narrow, radius, write_ends
+from ..kernels.loops import first_from, largest
+from ..kernels.parts import closest, inlined, narrow, on_gpu, radius, write_ends
 from ..least_squares import LeastSquares
+from ..many_arms import ManyArms
 from ..problem import Problem
 from ..ties import LEADER, RIVAL, first_max
 from .base import Contest, Contests, Unasked
+from .shortlist import closest_of_many
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +33,13 @@ class ByGap(Contests):
     problem: Problem
     bound: Any
     truth: FloatArray | None = None
+    shortlists: ClassVar[bool] = True
 
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
+        if isinstance(estimate, ManyArms) and self.foreseeable and not unasked:
+            found = closest_of_many(self.problem, self.bound, estimate)
+            if found is not None:
+                return found
         means = self.means(estimate)
         if not self.problem.plain:
             means = np.where(self.problem.can_answer, means, -np.inf)
@@ -45,6 +54,11 @@ class ByGap(Contests):
         if margin == -np.inf:  # all arms are the same arm
             return Contest(leader, (leader + 1) % len(margins), 0.0)
         return Contest(leader, first_max(margins, RIVAL * float(widths[closest])), margin)  # j_t
+
+    @property
+    def foreseeable(self) -> bool:
+        """Whether the closest contest can be found without looking at all arms."""
+        return self.truth is None and isinstance(self.bound, Foreseeable)
 
     def means(self, estimate: LeastSquares) -> FloatArray:
         return estimate.means if self.truth is None else self.truth
@@ -66,6 +80,7 @@ class ByGap(Contests):
         return ByGapKernel(stage.book.means if self.truth is None else self.truth)
 
 
+@on_gpu("means")
 class ByGapKernel(NamedTuple):
     means: FloatArray  # (K,)
 
@@ -88,15 +103,8 @@ def _(contest: ByGapKernel, model: Model, stopping: Any) -> tuple[int, int, floa
 @inlined
 def best_arm(means: FloatArray, noise_scale: float) -> int:
     """Return the arm with the largest mean."""
-    top = means[0]
-    for k in range(1, len(means)):
-        if means[k] > top:
-            top = means[k]
-    least = top - LEADER * (noise_scale + abs(top))
-    leader = 0
-    while means[leader] < least:
-        leader += 1
-    return leader
+    top = largest(means)
+    return first_from(means, top - LEADER * (noise_scale + abs(top)))
 
 
 @inlined
@@ -105,23 +113,21 @@ def furthest(
 ) -> tuple[int, float]:
     """Return j_t and B(t) from the upper ends of the intervals, in `scores`.
 
-    B(t) is 0 if all arms are the same arm, and NaN if some score is.
+    The leader's duplicates get -∞. B(t) is 0 if all arms are the same arm, and NaN if some score
+    is.
     """
-    count = len(means)
-    best, top, others = -math.inf, -1, False
+    count, same, others, lost = len(means), twins[leader], 0, 0
     for k in range(count):
-        if twins[k] != twins[leader]:
-            others = True
-            if not scores[k] <= best:  # also if it is NaN, which must not go unnoticed
-                best = scores[k]
-                top = k
-                if best != best:
-                    break
-    rival, margin = (leader + 1) % count, 0.0 if not others else math.nan
-    if top >= 0 and best == best:
+        if twins[k] == same:
+            scores[k] = -math.inf
+        else:
+            others += 1
+        lost += scores[k] != scores[k]  # NaN must not go unnoticed
+    best = largest(scores)
+    rival = leader + 1 if leader + 1 < count else 0
+    margin = 0.0 if others == 0 else math.nan
+    if lost == 0 and best > -math.inf:
+        top = first_from(scores, best)
         margin = best - means[leader]
-        least = best - RIVAL * (best - means[top])
-        rival = 0
-        while scores[rival] < least or twins[rival] == twins[leader]:
-            rival += 1
+        rival = first_from(scores, best - RIVAL * (best - means[top]))
     return rival, margin

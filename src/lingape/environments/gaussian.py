@@ -1,6 +1,6 @@
 """Rewards xᵀθ plus Gaussian noise."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..checks import as_float
 from ..errors import InvalidEnvironment
-from ..kernels.parts import pay
+from ..kernels.parts import normal, on_gpu, pay, uniform
 from .base import World
 
 
@@ -40,6 +40,7 @@ class Gaussian(World):
         return WorldKernel(self.means, self.scale, 0.0, 0.0)
 
 
+@on_gpu("means")
 class WorldKernel(NamedTuple):
     """All worlds here have one kernel, so that a run in another needs no code of its own."""
 
@@ -50,9 +51,9 @@ class WorldKernel(NamedTuple):
 
 
 @pay.of(WorldKernel)
-def _(world: WorldKernel, arm: int, rng: np.random.Generator) -> float:
+def _(world: WorldKernel, arm: int, rng: Any) -> float:
     if world.low == world.high:
-        return world.means[arm] + world.scale * rng.standard_normal()  # type: ignore[no-any-return]
-    if world.low + (world.high - world.low) * rng.random() < world.means[arm]:
+        return world.means[arm] + world.scale * normal(rng)  # type: ignore[no-any-return]
+    if world.low + (world.high - world.low) * uniform(rng) < world.means[arm]:
         return world.high
     return world.low

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..kernels.parts import inlined
+from ..kernels.parts import inlined, on_gpu
 
 # A bet is a gap λ that rewards may show. The largest is the standard error that few pulls leave,
 # and each other is STEP times the one before. The first COMMON are equally likely beforehand, and
@@ -27,6 +27,7 @@ LOG_PRIOR = np.log(
 )
 
 
+@on_gpu()
 class Sums(NamedTuple):
     """What a block, or a whole run, was paid, by arm."""
 
@@ -54,6 +55,7 @@ class Sums(NamedTuple):
         self.squares[place] += reward * reward
 
 
+@on_gpu()
 class Guess(NamedTuple):
     """What rewards are expected to be like, by arm, from those told so far."""
 

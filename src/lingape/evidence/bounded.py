@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from ..kernels.parts import compiled, expect, log_value
+from ..kernels.parts import compiled, expect, log_value, on_gpu
 from ..noise import Binary, Bounded
 from .base import (
     BETS,
@@ -118,6 +118,7 @@ def curvature(fall: FloatArray) -> FloatArray:
     return np.where(fall < 1e-3, series, exact)
 
 
+@on_gpu()
 class BoundedKernel(NamedTuple):
     low: float
     width: float
@@ -141,11 +142,12 @@ def _expect(
     evidence: BoundedKernel, means: FloatArray, leverages: FloatArray, told: Sums, guess: Guess
 ) -> None:
     counts, low, width = told.counts, evidence.low, evidence.width
-    successes = 0.0
+    successes, pulls, scatter, allowed = 0.0, 0, 0.0, 0.0
+    spread = guess.variances  # until these are known
     for k in range(len(means)):
         successes += _moved(evidence, told, k)[0]
-    middle = (successes + 0.5) / (counts.sum() + 1.0)
-    scatter, allowed, spread = 0.0, 0.0, np.zeros(len(means))
+        pulls += counts[k]
+    middle = (successes + 0.5) / (pulls + 1.0)
     for k in range(len(means)):
         prior = leverages[k] * (0.5 / min(middle, 1.0 - middle))
         m = (min(max((means[k] - low) / width, 0.0), 1.0) + prior * middle) / (1.0 + prior)

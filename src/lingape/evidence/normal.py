@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from ..kernels.parts import compiled, expect, log_value
+from ..kernels.parts import compiled, expect, log_value, on_gpu
 from .base import (
     BETS,
     NEGLIGIBLE,
@@ -86,6 +86,7 @@ def log_mean_exp_chi(x: FloatArray, freedom: int) -> FloatArray:
     return mean
 
 
+@on_gpu()
 class NormalKernel(NamedTuple):
     pass
 

@@ -7,12 +7,14 @@ makes many plans, and shares within a few per cent of the best ones serve it as 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..kernels.book import factored_inverse, multiply
-from ..kernels.parts import compiled
+from ..kernels.book import factored_inverse
+from ..kernels.loops import multiply
+from ..kernels.parts import compiled, on_gpu
 from ..ties import PULL
 
 STEPS = 40  # of multiplicative updates
@@ -96,97 +98,188 @@ def _moments(x: FloatArray, p: FloatArray) -> FloatArray:
     return a
 
 
+@on_gpu()
+class Desk(NamedTuple):
+    """What compiled plans are made on: A arms, and room for J directions.
+
+    x, y, start and used are the arguments of `racing`; the others are work.
+    """
+
+    x: FloatArray  # (A, d)
+    y: FloatArray  # (J, d)
+    start: FloatArray  # (A,)
+    used: BoolArray  # (A,) whether an arm is in the basis
+    shares: FloatArray  # (A,) the plan
+    hardest: FloatArray  # (H, d) directions
+    some: FloatArray  # (A, d) arms, if not all are looked at
+    gram: FloatArray  # (d, d)
+    inverse: FloatArray  # (d, d)
+    factor: FloatArray  # (d, d)
+    products: FloatArray  # (J, d)
+    lengths: FloatArray  # (J,)
+    q: FloatArray  # (H,)
+    p: FloatArray  # (A,)
+    best: FloatArray  # (A,)
+    scores: FloatArray  # (A,)
+    product: FloatArray  # (d,)
+
+
+def new_desk(arms: int, directions: int, d: int) -> Desk:
+    """Return a desk for so many arms and at most so many directions."""
+    most = min(directions, HARDEST * (d + 1))
+    return Desk(
+        x=np.zeros((arms, d)),
+        y=np.zeros((directions, d)),
+        start=np.zeros(arms),
+        used=np.zeros(arms, dtype=np.bool_),
+        shares=np.zeros(arms),
+        hardest=np.zeros((most, d)),
+        some=np.zeros((arms if arms > FEW else 0, d)),
+        gram=np.zeros((d, d)),
+        inverse=np.zeros((d, d)),
+        factor=np.zeros((d, d)),
+        products=np.zeros((directions, d)),
+        lengths=np.zeros(directions),
+        q=np.zeros(most),
+        p=np.zeros(arms),
+        best=np.zeros(arms),
+        scores=np.zeros(arms),
+        product=np.zeros(d),
+    )
+
+
 @compiled
-def compiled_racing(
-    x: FloatArray, y: FloatArray, start: FloatArray, basis: IntArray
-) -> FloatArray:
-    """Return what `racing` does."""
-    d, y = x.shape[1], y / np.abs(y).max()
-    moments, inverse = np.empty((d, d)), np.empty((d, d))
-    _write_moments(x, start, moments)
-    factored_inverse(moments, inverse)
-    most = HARDEST * (d + 1)
-    products, lengths = np.empty((len(y), d)), np.empty(len(y))
-    if len(y) > most:
-        _write_lengths(y, inverse, products, lengths)
-        y = y[np.argsort(-lengths, kind="mergesort")[:most]]
-    if len(x) <= FEW:
-        return _compiled_trimmed(x, y, _compiled_updated(x, y, start))
-    chosen = np.zeros(len(x), dtype=np.bool_)
-    for arm in basis:
-        chosen[arm] = True
-    p = np.zeros(len(x))
+def compiled_racing(desk: Desk, directions: int) -> None:
+    """Write the shares that `racing` returns, for so many directions; changes what was given."""
+    x, p, used, count = desk.x, desk.p, desk.used, len(desk.x)
+    _scale(desk.y[:directions])
+    if directions > len(desk.hardest) or count > FEW:
+        _write_moments(x, desk.start, desk.gram)
+        factored_inverse(desk.gram, desk.factor, desk.inverse)
+    y = desk.hardest[: _write_hardest(desk, directions)]
+    if count <= FEW:
+        _update(desk, x, y, desk.start)
+        _trim(desk, y, desk.best)
+        return
     for _ in range(ROUNDS):
-        _choose_most_telling(x, y, inverse, chosen)
-        arms = np.flatnonzero(chosen)
-        part = _compiled_updated(x[arms], y, np.full(len(arms), 1.0 / len(arms)))
-        p[:] = 0.0
-        for a in range(len(arms)):
-            p[arms[a]] = part[a]
-        _write_moments(x, p, moments)
-        factored_inverse(moments, inverse)
-    return _compiled_trimmed(x, y, p)
+        _choose_most_telling(desk, y)
+        number = 0
+        for k in range(count):
+            if used[k]:
+                for m in range(x.shape[1]):
+                    desk.some[number, m] = x[k, m]
+                number += 1
+        for a in range(number):
+            desk.start[a] = 1.0 / number
+        _update(desk, desk.some[:number], y, desk.start[:number])
+        number = 0
+        for k in range(count):
+            p[k] = 0.0
+            if used[k]:
+                p[k] = desk.best[number]
+                number += 1
+        _write_moments(x, p, desk.gram)
+        factored_inverse(desk.gram, desk.factor, desk.inverse)
+    _trim(desk, y, p)
 
 
 @compiled
-def _compiled_trimmed(x: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray:
-    d, faint = x.shape[1], FAINT
-    moments, inverse = np.empty((d, d)), np.empty((d, d))
-    products, lengths = np.empty((len(y), d)), np.empty(len(y))
-    _write_moments(x, p, moments)
-    factored_inverse(moments, inverse)
+def _scale(y: FloatArray) -> None:
+    """Divide by the largest number."""
+    largest = 0.0
+    for j in range(len(y)):
+        for m in range(y.shape[1]):
+            largest = max(largest, abs(y[j, m]))
+    for j in range(len(y)):
+        for m in range(y.shape[1]):
+            y[j, m] /= largest
+
+
+@compiled
+def _write_hardest(desk: Desk, directions: int) -> int:
+    """Write the longest directions, longest first if some are left out; return how many."""
+    y, lengths, most = desk.y, desk.lengths, min(directions, len(desk.hardest))
+    if directions > most:
+        _write_lengths(y[:directions], desk.inverse, desk.products, lengths)
+    for n in range(most):
+        longest = n
+        if directions > most:
+            longest = 0
+            for j in range(1, directions):
+                if lengths[j] > lengths[longest]:
+                    longest = j
+            lengths[longest] = -1.0
+        for m in range(y.shape[1]):
+            desk.hardest[n, m] = y[longest, m]
+    return most
+
+
+@compiled
+def _trim(desk: Desk, y: FloatArray, p: FloatArray) -> None:
+    """Write shares without faint ones, unless some direction would suffer."""
+    x, cut, faint, products, lengths = desk.x, desk.shares, FAINT, desk.products, desk.lengths
+    gram, factor, inverse = desk.gram, desk.factor, desk.inverse
+    _write_moments(x, p, gram)
+    factored_inverse(gram, factor, inverse)
     longest = _write_lengths(y, inverse, products, lengths)
     while True:
-        cut = np.where(p >= faint, p, 0.0)
-        if cut.any():
-            cut /= cut.sum()
-            _write_moments(x, cut, moments)
-            factored_inverse(moments, inverse)
-            if _write_lengths(y, inverse, products, lengths) <= STRETCH * longest:
-                return cut
+        total = 0.0
+        for k in range(len(p)):
+            cut[k] = p[k] if p[k] >= faint else 0.0
+            total += cut[k]
+        if total > 0.0:
+            for k in range(len(p)):
+                cut[k] /= total
+            _write_moments(x, cut, gram)
+            factored_inverse(gram, factor, inverse)
+            if not _write_lengths(y, inverse, products, lengths) > STRETCH * longest:
+                return
         faint *= 0.25
 
 
 @compiled
-def _choose_most_telling(
-    x: FloatArray, y: FloatArray, inverse: FloatArray, chosen: BoolArray
-) -> None:
+def _choose_most_telling(desk: Desk, y: FloatArray) -> None:
     """Mark the arm that says most about each direction."""
-    d, product, scores = x.shape[1], np.empty(x.shape[1]), np.empty(len(x))
+    x, product, scores = desk.x, desk.product, desk.scores
     for j in range(len(y)):
-        multiply(inverse, y[j], product)
+        multiply(desk.inverse, y[j], product)
         largest = 0.0
         for k in range(len(x)):
             value = 0.0
-            for m in range(d):
+            for m in range(len(product)):
                 value += x[k, m] * product[m]
             scores[k] = abs(value)
             largest = max(largest, scores[k])
         k = 0
         while scores[k] < largest * (1.0 - PULL):
             k += 1
-        chosen[k] = True
+        desk.used[k] = True
 
 
 @compiled
-def _compiled_updated(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray:
-    d, p, q = x.shape[1], start.copy(), np.ones(len(y))
-    moments, inverse = np.empty((d, d)), np.empty((d, d))
-    products, lengths = np.empty((len(y), d)), np.empty(len(y))
-    best, shortest = p.copy(), math.inf
+def _update(desk: Desk, x: FloatArray, y: FloatArray, start: FloatArray) -> None:
+    """Write the best shares that multiplicative updates come by into desk.best."""
+    p, q, best, scores, count, shortest = desk.p, desk.q, desk.best, desk.scores, len(x), math.inf
+    gram, factor, inverse, lengths = desk.gram, desk.factor, desk.inverse, desk.lengths
+    products = desk.products[: len(y)]
+    for k in range(count):
+        p[k] = best[k] = start[k]
     for step in range(STEPS):
-        _write_moments(x, p, moments)
-        factored_inverse(moments, inverse)
+        _write_moments(x, p, gram)
+        factored_inverse(gram, factor, inverse)
         longest = _write_lengths(y, inverse, products, lengths)
         if longest < shortest:
             shortest = longest
-            best[:] = p
+            for k in range(count):
+                best[k] = p[k]
+        total = 0.0
         for j in range(len(y)):
             part = lengths[j] / longest
             q[j] = q[j] * math.sqrt(part) if step > 0 else part**4
-        q /= q.sum()
-        _move_shares(x, products, q, p)
-    return best
+            total += q[j]
+        for j in range(len(y)):
+            q[j] /= total
+        _move_shares(x, products, q, scores, p)
 
 
 @compiled
@@ -227,11 +320,13 @@ def _write_lengths(
 
 
 @compiled
-def _move_shares(x: FloatArray, products: FloatArray, q: FloatArray, p: FloatArray) -> None:
-    count, d = x.shape
-    scores, largest = np.zeros(count), 0.0
+def _move_shares(
+    x: FloatArray, products: FloatArray, q: FloatArray, scores: FloatArray, p: FloatArray
+) -> None:
+    (count, d), largest, total = x.shape, 0.0, 0.0
     for k in range(count):
-        for j in range(len(q)):
+        scores[k] = 0.0
+        for j in range(len(products)):
             value = 0.0
             for m in range(d):
                 value += x[k, m] * products[j, m]
@@ -239,4 +334,6 @@ def _move_shares(x: FloatArray, products: FloatArray, q: FloatArray, p: FloatArr
         largest = max(largest, scores[k])
     for k in range(count):
         p[k] *= math.sqrt(scores[k] / largest)
-    p /= p.sum()
+        total += p[k]
+    for k in range(count):
+        p[k] /= total

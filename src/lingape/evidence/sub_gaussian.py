@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..checks import SMALLEST
 from ..errors import InvalidProblem
-from ..kernels.parts import expect, log_value
+from ..kernels.parts import expect, log_value, on_gpu
 from .base import (
     BETS,
     NEGLIGIBLE,
@@ -56,6 +56,7 @@ class SubGaussianEvidence:
         return SubGaussianKernel(self.scale)
 
 
+@on_gpu()
 class SubGaussianKernel(NamedTuple):
     scale: float
 

@@ -30,7 +30,7 @@ from ..evidence.base import Guess, Sums, placed_bets
 from ..evidence.shares import FAINT, racing
 from ..least_squares import LeastSquares
 from ..printable import stated
-from ..problem import LEAST_DELTA, Problem
+from ..problem import LEAST_DELTA, Problem, once
 from ..scaffold.blocks import SOLVED, Block, Fit, next_slots, open_slots
 from ..scaffold.conversation import Conversation, several
 from ..scaffold.phases import only_its_own
@@ -119,17 +119,10 @@ class Race(Conversation):
         # For each of them: log-evidence that j is at most ε better, and its peaks.
         self.within: list[tuple[FloatArray, FloatArray]] = []
         self._leader: int | None = None  # the best-looking arm when a block was last planned
-        pullable, x = np.flatnonzero(problem.can_pull), self.estimate.features
-        self.spread: FloatArray = np.zeros(count)  # good shares before anything is known
-        # Designs are made in the span of the arms that can be pulled, where differences of
-        # answers are; it is smaller than the space only if arms were retired.
-        self._span: FloatArray = np.eye(x.shape[1])
-        if problem.reach < x.shape[1]:
-            self._span = np.linalg.svd(x[pullable])[2][: problem.reach].T
-        self.spread[pullable] = g_optimal(x[pullable] @ self._span, tolerance=0.05).proportions
+        self._span, self.spread = _beginning(problem)
         self.shares = self.spread  # of the last plan
         self.planned = 0, -1, 0  # at how many pulls that was, for which leader, of how many arms
-        quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * x.shape[1])
+        quotas = _whole(np.where(self.spread >= FAINT, self.spread, 0.0), FIRST * problem.rank)
         basis = list(problem.spanning)
         quotas[basis] = np.maximum(quotas[basis], 1 if quotas.any() else FIRST)
         arms: IntArray = np.zeros(0, dtype=np.int64)
@@ -537,6 +530,23 @@ class Race(Conversation):
             raise ValueError("rewards, blocks and evidence do not hold together")
 
 
+@once
+def _beginning(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Return where designs are made, and good shares before anything is known.
+
+    Designs are made in the span of the arms that can be pulled, where differences of answers are;
+    it is smaller than the space only if arms were retired.
+    """
+    pullable, x = np.flatnonzero(problem.can_pull), Mixture().estimate(problem).features
+    span: FloatArray = np.eye(x.shape[1])
+    if problem.reach < x.shape[1]:
+        span = np.linalg.svd(x[pullable])[2][: problem.reach].T
+    spread: FloatArray = np.zeros(len(problem))
+    spread[pullable] = g_optimal(x[pullable] @ span, tolerance=0.05).proportions
+    return span, spread
+
+
+@once
 def _first_alike(problem: Problem) -> IntArray:
     """Return for each answer the first answer with its features, and for other arms -1."""
     answers = np.flatnonzero(problem.can_answer)

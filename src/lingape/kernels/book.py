@@ -15,19 +15,21 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..least_squares import CANCELLED, PIVOT, STEEP, LeastSquares, next_rebuild
 from ..problem import Problem
-from .parts import compiled, inlined, on_fetch, on_pull, on_rebuild
+from .loops import multiply, write_products
+from .parts import compiled, inlined, on_fetch, on_gpu, on_pull, on_rebuild
 
 # Positions in Book.clock and Book.gauge.
-PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED = 0, 1, 2, 3, 4, 5
+PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED, SUMMED = 0, 1, 2, 3, 4, 5, 6
 MARGIN, GROWTH, LOG_DET = 0, 1, 2
 # So many rows are kept where keeping all K would cost more than computing those needed.
 ROWS = 4
-FEW = 4  # times the dimension: up to so many arms all rows are kept
+FEW = 2  # times the dimension: up to so many arms all rows are kept
 MOST_ROWS = 500  # the largest number of arms for kernels that need all K rows
 
 compiled(next_rebuild)
 
 
+@on_gpu("features", "columns", "twins")
 class Arena(NamedTuple):
     """What stays the same during a run."""
 
@@ -38,6 +40,7 @@ class Arena(NamedTuple):
     ridge: float
 
 
+@on_gpu()
 class Book(NamedTuple):
     """What changes during a run. Rows: see the module's docstring."""
 
@@ -46,13 +49,15 @@ class Book(NamedTuple):
     means: FloatArray  # (K,)
     variances: FloatArray  # (K,) ‖x_k‖² in the norm of A⁻¹
     inverse: FloatArray  # (d, d) A⁻¹; kept up to date only while some rows are missing
-    products: FloatArray  # (K, d) XA⁻¹ at the last rebuild
+    products: FloatArray  # (d, K) A⁻¹Xᵀ at the last rebuild
     factor: FloatArray  # (d, d) work
     gram: FloatArray  # (d, d) work; the lower half of V after a rebuild
+    moments: FloatArray  # (d, d) the lower half of V at the last rebuild
+    counted: IntArray  # (K,) the counts in it
     row_of: IntArray  # (K,) or -1
     owner: IntArray  # (rows,) or -1
     used: IntArray  # (rows,) when last
-    cross: FloatArray  # (rows, K) x_kᵀA⁻¹x_i
+    cross: FloatArray  # (rows, K) x_kᵀA⁻¹x_i; or empty, if it is derived from the gaps
     gap_variance: FloatArray  # (rows, K) ‖x_k - x_i‖² in the norm of A⁻¹
     c: FloatArray  # (K,) work
     scores: FloatArray  # (K,) upper ends of intervals, then work
@@ -72,6 +77,7 @@ class Stage(NamedTuple):
     skips: bool  # whether tests that cannot succeed may be left out
     book: Book
     dropped: FloatArray  # finite for a leader and a rival not to be asked about, or empty
+    listed: bool = False  # whether rounds are played in a shortlist (shortlist.py)
 
 
 class Model(NamedTuple):
@@ -98,7 +104,7 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
     """Return a book with the data of an estimate, and caches still to be built."""
     count, d = estimate.features.shape
     rows = count if all_rows or count <= FEW * d else ROWS
-    clock = np.zeros(6, dtype=np.int64)
+    clock = np.zeros(7, dtype=np.int64)
     clock[PULLS] = estimate.pulls
     return Book(
         counts=estimate.counts.copy(),
@@ -106,9 +112,11 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
         means=np.zeros(count),
         variances=np.zeros(count),
         inverse=np.zeros((d, d)),
-        products=np.zeros((count, d)),
+        products=np.zeros((d, count)),
         factor=np.zeros((d, d)),
         gram=np.zeros((d, d)),
+        moments=np.zeros((d, d)),
+        counted=np.zeros(count, dtype=np.int64),
         row_of=np.full(count, -1, dtype=np.int64),
         owner=np.full(rows, -1, dtype=np.int64),
         used=np.zeros(rows, dtype=np.int64),
@@ -124,23 +132,32 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
 
 
 @compiled
-def cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
-    """Write the lower factor of matrix + shift·I and return its log-determinant, or NaN."""
+def cholesky(matrix: FloatArray, shift: float, factor: FloatArray, least: float = PIVOT) -> float:
+    """Write the lower factor of matrix + shift·I and return its log-determinant, or NaN.
+
+    NaN if a pivot is not above `least`, relative to what it was before elimination.
+
+    The lower half of `matrix` counts. The upper half of `factor` is work: the factor's transpose,
+    whose rows run along memory.
+    """
     d = len(matrix)
     total = 0.0
-    for p in range(d):
-        for q in range(p + 1):
-            value = matrix[p, q]
-            for m in range(q):
-                value -= factor[p, m] * factor[q, m]
-            if p == q:
-                if not value + shift > PIVOT * (matrix[p, p] + shift):
-                    return math.nan
-                root = math.sqrt(value + shift)
-                factor[p, p] = root
-                total += 2.0 * math.log(root)
-            else:
-                factor[p, q] = value / factor[q, q]
+    for q in range(d):
+        for p in range(q, d):
+            factor[q, p] = matrix[p, q]
+        for m in range(q):
+            value = factor[m, q]
+            for p in range(q, d):
+                factor[q, p] -= value * factor[m, p]
+        pivot = factor[q, q] + shift
+        if not pivot > least * (matrix[q, q] + shift):
+            return math.nan
+        root = math.sqrt(pivot)
+        total += 2.0 * math.log(root)
+        factor[q, q] = root
+        for p in range(q + 1, d):
+            factor[q, p] /= root
+            factor[p, q] = factor[q, p]
     return total
 
 
@@ -148,26 +165,37 @@ def cholesky(matrix: FloatArray, shift: float, factor: FloatArray) -> float:
 def _invert(factor: FloatArray, inverse: FloatArray) -> None:
     """Write (L Lᵀ)⁻¹ and leave L⁻¹ in `factor`."""
     d = len(factor)
-    for q in range(d):
-        factor[q, q] = 1.0 / factor[q, q]
-        for p in range(q + 1, d):
-            value = 0.0
-            for m in range(q, p):
-                value -= factor[p, m] * factor[m, q]
-            factor[p, q] = value / factor[p, p]
+    for p in range(d):
+        root = factor[p, p]
+        for m in range(p):
+            value = factor[p, m]
+            factor[p, m] = 0.0
+            for q in range(m + 1):
+                factor[p, q] -= value * factor[m, q]
+        for q in range(p):
+            factor[p, q] /= root
+        factor[p, p] = 1.0 / root
     for p in range(d):
         for q in range(p + 1):
-            value = 0.0
-            for m in range(p, d):
-                value += factor[m, p] * factor[m, q]
-            inverse[p, q] = inverse[q, p] = value
+            inverse[p, q] = 0.0
+        for m in range(p, d):
+            value = factor[m, p]
+            for q in range(p + 1):
+                inverse[p, q] += value * factor[m, q]
+        for q in range(p):
+            inverse[q, p] = inverse[p, q]
 
 
 @compiled
-def factored_inverse(matrix: FloatArray, inverse: FloatArray) -> None:
-    """Write the inverse of a positive definite matrix, of which the lower half counts."""
-    factor = np.zeros(matrix.shape)
-    cholesky(matrix, 0.0, factor)
+def factored_inverse(matrix: FloatArray, factor: FloatArray, inverse: FloatArray) -> None:
+    """Write the inverse of a positive definite matrix, of which the lower half counts.
+
+    It may be nearly singular: designs leave directions out that no contest needs.
+
+    factor: work.
+    """
+    if math.isnan(cholesky(matrix, 0.0, factor, 0.0)):
+        factor[:] = math.nan
     _invert(factor, inverse)
 
 
@@ -185,23 +213,28 @@ def write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
 
 
 @compiled
-def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
-    """Write the product of a (d, d) matrix and a vector."""
-    for p in range(len(vector)):
-        value = 0.0
-        for q in range(len(vector)):
-            value += matrix[p, q] * vector[q]
-        out[p] = value
+def _add_up(x: FloatArray, book: Book) -> None:
+    """Write V: anew whenever pulls have doubled, else by what has changed, which takes less time.
 
-
-@compiled
-def write_products(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
-    """Write Xv, running along memory."""
-    out[:] = 0.0
-    for p in range(len(columns)):
-        value = vector[p]
-        for k in range(columns.shape[1]):
-            out[k] += value * columns[p, k]
+    In between there are a few dozen rebuilds, so that rounding does not add up.
+    """
+    counts, counted, moments = book.counts, book.counted, book.moments
+    if not book.clock[SUMMED] <= book.clock[PULLS] < 2 * book.clock[SUMMED]:
+        book.clock[SUMMED] = book.clock[PULLS]
+        write_gram(x, counts, moments)
+    else:
+        for k in range(len(counts)):
+            if counts[k] != counted[k]:
+                more = float(counts[k] - counted[k])
+                for p in range(x.shape[1]):
+                    value = more * x[k, p]
+                    for q in range(p + 1):
+                        moments[p, q] += value * x[k, q]
+    for k in range(len(counts)):
+        counted[k] = counts[k]
+    for p in range(len(moments)):
+        for q in range(p + 1):
+            book.gram[p, q] = moments[p, q]
 
 
 @inlined
@@ -215,8 +248,8 @@ def rebuild(model: Model, pull: Any) -> None:
 @compiled
 def _rebuild(arena: Arena, book: Book) -> None:
     x, h, products = arena.features, book.h, book.products
-    count, d = x.shape
-    write_gram(x, book.counts, book.gram)
+    (count, d), means = x.shape, book.means
+    _add_up(x, book)
     h[:] = 0.0
     for k in range(count):
         for p in range(d):
@@ -225,33 +258,47 @@ def _rebuild(arena: Arena, book: Book) -> None:
     if math.isnan(book.gauge[LOG_DET]):  # V is singular to rounding: the loop ends as BROKEN
         book.factor[:] = math.nan
     _invert(book.factor, book.inverse)
-    for k in range(count):
-        multiply(book.inverse, x[k], products[k])
-        mean, variance = 0.0, 0.0
-        for p in range(d):
-            mean += products[k, p] * h[p]
-            variance += products[k, p] * x[k, p]
-        book.means[k], book.variances[k] = mean, variance
+    refill(arena, book)
+    means[:] = 0.0
+    for p in range(d):
+        for k in range(count):
+            means[k] += products[p, k] * h[p]
     book.gauge[GROWTH] = 0.0
     book.clock[REBUILD_AT] = next_rebuild(book.clock[PULLS], count)
-    book.row_of[:] = -1
-    book.owner[:] = -1
-    if len(book.owner) == count:
-        for k in range(count):
-            _keep(x, products, book, k)
 
 
 @compiled
-def _keep(x: FloatArray, products: FloatArray, book: Book, arm: int) -> None:
+def refill(arena: Arena, book: Book) -> None:
+    """Compute variances from A⁻¹, and forget rows, or compute all."""
+    columns, products, variances = arena.columns, book.products, book.variances
+    variances[:] = 0.0
+    for p in range(len(columns)):
+        write_products(columns, book.inverse[p], products[p])
+        for k in range(len(variances)):
+            variances[k] += products[p, k] * columns[p, k]
+    book.row_of[:] = -1
+    book.owner[:] = -1
+    if len(book.owner) == len(variances):
+        for k in range(len(variances)):
+            _keep(columns, products, book, k)
+
+
+@compiled
+def _keep(columns: FloatArray, products: FloatArray, book: Book, arm: int) -> None:
     """Write the row of an arm that has all of XA⁻¹ to draw on (just after a rebuild)."""
-    count, d = x.shape
-    for k in range(count):
-        cross, variance = 0.0, 0.0
-        for p in range(d):
-            cross += products[arm, p] * x[k, p]
-            variance += (products[arm, p] - products[k, p]) * (x[arm, p] - x[k, p])
-        book.cross[arm, k] = cross
-        book.gap_variance[arm, k] = variance
+    variance = book.gap_variance[arm]
+    variance[:] = 0.0
+    for p in range(len(columns)):
+        product, feature = products[p, arm], columns[p, arm]
+        for k in range(len(variance)):
+            variance[k] += (product - products[p, k]) * (feature - columns[p, k])
+    if not has_gaps_only(book):
+        cross = book.cross[arm]
+        cross[:] = 0.0
+        for p in range(len(columns)):
+            product = products[p, arm]
+            for k in range(len(cross)):
+                cross[k] += product * columns[p, k]
     book.owner[arm] = arm
     book.row_of[arm] = arm
 
@@ -260,6 +307,8 @@ def _keep(x: FloatArray, products: FloatArray, book: Book, arm: int) -> None:
 def row_for(model: Model, arm: int) -> int:
     """Return the row of `arm`, which is computed if it is missing."""
     arena, book = model.arena, model.book
+    if len(book.owner) == len(book.row_of):  # all rows are kept, in order
+        return arm
     row = book.row_of[arm]
     if row < 0:
         row = _fetch(arena, book, arm)
@@ -272,8 +321,7 @@ def row_for(model: Model, arm: int) -> int:
 def _fetch(arena: Arena, book: Book, arm: int) -> int:
     """Compute the row of `arm` in place of the one used least recently; leave A⁻¹x in book.h."""
     x, inverse, h, variances = arena.features, book.inverse, book.h, book.variances
-    count, d = x.shape
-    row = 0
+    count, row = len(x), 0
     for m in range(len(book.owner)):
         if book.used[m] < book.used[row]:
             row = m
@@ -284,51 +332,97 @@ def _fetch(arena: Arena, book: Book, arm: int) -> int:
     multiply(inverse, x[arm], h)
     cross, variance = book.cross[row], book.gap_variance[row]
     write_products(arena.columns, h, cross)
-    own = variances[arm]
+    own, least, lost = variances[arm], 2.0 * CANCELLED * variances[arm], 0
     for k in range(count):
         variance[k] = variances[k] + own - 2.0 * cross[k]
-        if variance[k] < 2.0 * CANCELLED * own:  # too few digits left: compute the gap directly
-            variance[k] = 0.0
-            for p in range(d):
-                z = 0.0
-                for q in range(d):
-                    z += inverse[p, q] * (x[k, q] - x[arm, q])
-                variance[k] += z * (x[k, p] - x[arm, p])
+    for k in range(count):
+        lost += variance[k] < least
+    if lost > 1:  # besides the arm itself: too few digits left, so compute these gaps directly
+        for k in range(count):
+            if variance[k] < least:
+                variance[k] = _gap_variance(inverse, x, k, arm)
+    variance[arm] = 0.0
     return row
+
+
+@compiled
+def _gap_variance(inverse: FloatArray, x: FloatArray, k: int, arm: int) -> float:
+    """Return ‖x_k - x_arm‖² in the norm of A⁻¹, from the features."""
+    variance = 0.0
+    for p in range(x.shape[1]):
+        z = 0.0
+        for q in range(x.shape[1]):
+            z += inverse[p, q] * (x[k, q] - x[arm, q])
+        variance += z * (x[k, p] - x[arm, p])
+    return variance
+
+
+@inlined
+def has_gaps_only(book: Book) -> bool:
+    """Whether rows hold gap variances alone, which takes half the memory (lanes/gpu.py)."""
+    return len(book.cross) == 0
 
 
 @inlined
 def absorb(model: Model, pull: Any, arm: int, paid: float) -> bool:
     """Do to the caches what a pull does (least_squares.py), unless they need a rebuild first."""
     arena, book, bound = model.arena, model.book, model.bound
-    means, variances, cross, c = book.means, book.variances, book.cross, book.c
-    gap_variance, owner = book.gap_variance, book.owner
-    row, count = row_for(model, arm), len(means)
-    for k in range(count):
-        c[k] = cross[row, k]
-    s = 1.0 + c[arm]
+    c, row, gaps_only = book.c, row_for(model, arm), has_gaps_only(book)
+    if gaps_only:
+        write_cross(book.variances, book.gap_variance, arm, c)
+    else:
+        for k in range(len(c)):
+            c[k] = book.cross[row, k]
+    leverage = book.variances[arm] if gaps_only else c[arm]
+    s = 1.0 + leverage
     fine = 1.0 <= s <= STEEP
     if fine:
-        on_pull(bound, book, arm, row, s)
-        on_pull(pull, book, arm, row, s)
-        t = 1.0 / s
-        step = (paid - means[arm]) * t
-        for k in range(count):
-            means[k] += c[k] * step
-            variances[k] -= c[k] * c[k] * t
-        for m in range(len(owner)):
-            i = m if len(owner) == count else owner[m]
-            if i >= 0:
-                own = c[i]
+        on_pull(bound, arena, book, arm, row, s)
+        on_pull(pull, arena, book, arm, row, s)
+        move(book, leverage, paid - book.means[arm])
+        if len(book.owner) < len(c):
+            multiply(book.inverse, arena.features[arm], book.h)
+            move_inverse(book.inverse, book.h, s)
+    return fine  # type: ignore[no-any-return]
+
+
+@inlined
+def write_cross(own: FloatArray, gaps: FloatArray, arm: int, out: FloatArray) -> None:
+    """Write all products of vectors with that of `arm`, from squared lengths of all.
+
+    own, gaps: of the vectors, and of the differences of any two.
+    """
+    for k in range(len(out)):
+        out[k] = 0.5 * (own[arm] + own[k] - gaps[arm, k])
+
+
+@inlined
+def move(book: Book, leverage: float, surprise: float) -> None:
+    """Move means, variances and rows after a pull of an arm a; book.c is XA⁻¹x_a.
+
+    leverage: x_aᵀA⁻¹x_a.
+    surprise: what it paid beyond the estimate.
+    """
+    means, variances, cross, c = book.means, book.variances, book.cross, book.c
+    gap_variance, owner, count = book.gap_variance, book.owner, len(book.c)
+    s = 1.0 + leverage
+    t = 1.0 / s
+    step = surprise * t
+    for k in range(count):
+        means[k] += c[k] * step
+        variances[k] -= c[k] * c[k] * t
+    for m in range(len(owner)):
+        i = m if len(owner) == count else owner[m]
+        if i >= 0:
+            own = c[i]
+            for k in range(count):
+                y = own - c[k]
+                gap_variance[m, k] -= y * y * t
+            if not has_gaps_only(book):
                 f = own * t
                 for k in range(count):
-                    y = own - c[k]
                     cross[m, k] -= f * c[k]
-                    gap_variance[m, k] -= y * y * t
-        if len(owner) < count:
-            _absorb_inverse(arena.features, book.inverse, book.h, arm, s)
-        book.gauge[GROWTH] += _log(c[arm], s)
-    return fine  # type: ignore[no-any-return]
+    book.gauge[GROWTH] += _log(leverage, s)
 
 
 @inlined
@@ -338,8 +432,8 @@ def _log(x: float, s: float) -> float:
 
 
 @compiled
-def _absorb_inverse(x: FloatArray, inverse: FloatArray, h: FloatArray, arm: int, s: float) -> None:
-    multiply(inverse, x[arm], h)
+def move_inverse(inverse: FloatArray, h: FloatArray, s: float) -> None:
+    """Move A⁻¹ after a pull; h = A⁻¹x_a."""
     for p in range(len(h)):
         f = h[p] / s
         for q in range(len(h)):

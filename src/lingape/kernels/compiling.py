@@ -24,7 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
 from . import ANNOUNCE_IN
-from .parts import FILES, LOADED, WAITING
+from .parts import DECLARED, FILES, LOADED
 
 try:
     import fcntl
@@ -59,20 +59,24 @@ def dispatcher(function: Callable[..., Any], *, counting: bool) -> Any:
         _announcer.kept = False
 
     def compile(signature: Any) -> Any:
-        _declare_waiting()
+        _declare()
         return compile_now(signature)
 
     made.compile = compile
     return made
 
 
-def _declare_waiting() -> None:
+_told = 0  # how many of DECLARED numba knows
+
+
+def _declare() -> None:
     """Declare functions of parts.py that have been defined since the last time."""
+    global _told
     with global_compiler_lock:  # nobody compiles before all are declared
-        while WAITING:
-            function, chosen, inline = WAITING.pop()
+        for function, chosen, inline in DECLARED[_told:]:
             options = {"error_model": "numpy", "_nrt": not inline, "forceinline": inline}
             overload(function, strict=False, jit_options=options)(chosen)
+        _told = len(DECLARED)
 
 
 def timed(tell: Callable[[float], object]) -> AbstractContextManager[object]:

@@ -19,6 +19,8 @@ What a part with a kernel has:
     sample           for stopping rules: whether pull rules heed what the kernel has `dropped`
     skips            for stopping rules: whether tests that cannot succeed may be left out
     truth            for contests: the means by which arms are compared, if they are known
+    shortlists       whether the kernel also works where only a shortlist is kept up to date
+                     (shortlist.py); stated by the class that has the kernel
 """
 
 import functools
@@ -27,13 +29,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
-
 from ..arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from .book import Arena, Book, Model
 
+Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 F = TypeVar("F", bound=Callable[..., Any])
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
@@ -46,7 +47,7 @@ class Declaration(NamedTuple):
     inline: bool
 
 
-WAITING: list[Declaration] = []  # to be declared to numba, once it is loaded
+DECLARED: list[Declaration] = []  # in order; numba hears of them once it is loaded
 FILES: set[str] = set()  # that define these functions
 LOADED = time.time()  # files that are newer may differ from the code in this process
 
@@ -70,7 +71,23 @@ def _declare(
     function: Callable[..., Any], chosen: Callable[..., Callable[..., Any]], *, inline: bool
 ) -> None:
     FILES.add(function.__code__.co_filename)
-    WAITING.append(Declaration(function, chosen, inline))
+    DECLARED.append(Declaration(function, chosen, inline))
+
+
+FIXED: dict[type, tuple[str, ...]] = {}  # kernels for the GPU, and what does not change in a run
+
+
+def on_gpu(*fixed: str) -> Callable[[type[Tuple]], type[Tuple]]:
+    """Let the GPU lane use a kernel, for which each run needs its own copy of most arrays.
+
+    fixed: names of arrays that no run changes, and all runs share.
+    """
+
+    def register(kind: type[Tuple]) -> type[Tuple]:
+        FIXED[kind] = fixed
+        return kind
+
+    return register
 
 
 def has_kernel(part: Any) -> bool:
@@ -86,6 +103,14 @@ def has_kernel(part: Any) -> bool:
             return True
         if any(_is_method(name, value) for name, value in vars(kind).items()):
             return False
+    return False
+
+
+def shortlists(part: Any) -> bool:
+    """Whether the class that has a part's kernel states that a shortlist is enough."""
+    for kind in type(part).__mro__:
+        if "kernel" in vars(kind):
+            return bool(vars(kind).get("shortlists", False))
     return False
 
 
@@ -172,16 +197,28 @@ required = functools.partial(part_function, required=True)
 
 
 @required
-def pay(world: Any, arm: int, rng: np.random.Generator) -> float:
-    """Draw one reward of an arm."""
+def pay(world: Any, arm: int, rng: Any) -> float:
+    """Draw one reward of an arm, with what `normal` and `uniform` draw."""
     raise NotImplementedError
+
+
+@part_function
+def normal(draws: Any) -> float:
+    """Draw a number from the standard normal distribution."""
+    return draws.standard_normal()  # type: ignore[no-any-return]
+
+
+@part_function
+def uniform(draws: Any) -> float:
+    """Draw a number uniformly from [0, 1)."""
+    return draws.random()  # type: ignore[no-any-return]
 
 
 @required
 def radius(bound: Any, arena: "Arena", book: "Book") -> float:
-    """Return the factor in front of ‖y‖; 0 from bounds with another `write_ends` that ignores it.
+    """Return the factor in front of ‖y‖, or what grows as fast as widths of a given ‖y‖ can.
 
-    Called once before `write_ends`.
+    The latter from bounds with another `write_ends` that ignores it. Called once before that.
     """
     raise NotImplementedError
 
@@ -197,6 +234,23 @@ def write_ends(
     scores, gap_variance = book.scores, book.gap_variance
     for k in range(len(scores)):
         scores[k] = means[k] + factor * math.sqrt(gap_variance[row, k])
+
+
+@part_function
+def write_reach(
+    bound: Any,
+    book: "Book",
+    means: FloatArray,
+    factor: float,
+    leader: int,
+    row: int,
+    growth: float,
+) -> None:
+    """Write upper ends as `write_ends`, or higher ones: A may grow up to (1 + growth)A.
+
+    Such growth must not lengthen an interval by more than the radius grows.
+    """
+    write_ends(bound, book, means, factor, leader, row)
 
 
 @required
@@ -252,7 +306,7 @@ def glide(
     model: "Model",
     means: FloatArray,
     world: Any,
-    rng: np.random.Generator,
+    rng: Any,
     until: int,
     contest: tuple[int, int, float],
 ) -> int:
@@ -261,6 +315,22 @@ def glide(
     contest: leader, rival, and the bound's radius.
     """
     return 0
+
+
+@part_function
+def restart(part: Any) -> None:
+    """Let a pull or stopping rule forget what it keeps: another run begins (lanes/gpu.py)."""
+
+
+@required
+def pick(pull: Any, whole: "Model", small: "Model", grown: float, leader: int, rival: int) -> int:
+    """Return what `choose` does, where only a shortlist is kept up to date (shortlist.py).
+
+    whole: as of the last rebuild, but for counts and sums; A has grown up to (1 + grown)A since.
+    small: the shortlist's; A⁻¹ in its book is of now.
+    leader, rival: by their numbers among all arms.
+    """
+    raise NotImplementedError
 
 
 # Bounds and pull rules may keep more that moves with the estimate (book.py).
@@ -272,13 +342,26 @@ def on_rebuild(part: Any, book: "Book") -> None:
 
 
 @part_function
+def on_refill(bound: Any, whole: Any, book: "Book") -> None:
+    """Let a bound recompute what it keeps for other arms; `whole` is the one for all arms."""
+
+
+@part_function
+def on_write_back(bound: Any, small: Any, arms: IntArray, row: int, source: int) -> None:
+    """Let a bound take rows of some arms over from the one for these arms, `small`."""
+
+
+@part_function
 def on_fetch(part: Any, arena: "Arena", book: "Book", arm: int, row: int) -> None:
     """Let a bound compute its rows of `arm`; book.h is A⁻¹x_arm."""
 
 
 @part_function
-def on_pull(part: Any, book: "Book", arm: int, row: int, s: float) -> None:
-    """Let a bound or a pull rule move what it keeps; book.c is XA⁻¹x_arm, and s = 1 + c_arm."""
+def on_pull(part: Any, arena: "Arena", book: "Book", arm: int, row: int, s: float) -> None:
+    """Let a bound or a pull rule move what it keeps; book.c is XA⁻¹x_arm, and s = 1 + c_arm.
+
+    arm, row: -1 for an arm that is not in the book; book.h is A⁻¹x_arm then.
+    """
 
 
 # Evidence in blocks (evidence/): a kernel for each kind of noise.

@@ -5,13 +5,14 @@ comes late.
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..evidence.base import BlockKernel, ContestKernel, Guess, Sums
-from ..evidence.shares import FAINT, compiled_racing
+from ..evidence.shares import FAINT, Desk, compiled_racing, new_desk
 from ..explorers.race import (
     CAUTION,
     FIRST,
@@ -20,8 +21,9 @@ from ..explorers.race import (
     ROUNDING,
     Race,
 )
-from ..kernels.book import factored_inverse, multiply
-from ..kernels.parts import EntryPoint, compiled, expect, log_value, pay
+from ..kernels.book import factored_inverse
+from ..kernels.loops import multiply
+from ..kernels.parts import EntryPoint, compiled, expect, log_value, on_gpu, pay
 from ..scaffold.blocks import REFINEMENTS, RIDGE, SLIGHT, SOLVED, Block
 from ..ties import LEADER
 
@@ -29,17 +31,18 @@ from ..ties import LEADER
 PULLS, BLOCK_PULLS, LEADING, RUNNER_UP, PLANNED_AT, PLANNED_FOR, PLANNED_AMONG, LED, OPENED = (
     range(9)
 )
-PAUSED, SETTLED, CROWDED = range(3)
+PAUSED, SETTLED, CROWDED, PLAYING = range(4)
 ROOM = 16  # leaders to begin with, if ε > 0
 
 
+@on_gpu("x", "pullable", "spread", "basis")
 class Course(NamedTuple):
     """The state of a race."""
 
     x: FloatArray  # (K, d)
-    can_pull: BoolArray
+    pullable: IntArray  # arms
     spread: FloatArray
-    basis: IntArray  # among the arms that can be pulled
+    basis: BoolArray  # by arm
     told: Sums
     in_play: BoolArray
     log_evidence: FloatArray
@@ -53,67 +56,113 @@ class Course(NamedTuple):
     rivals: BoolArray
     gaps: FloatArray
     errors: FloatArray
-    theta: FloatArray  # (2, d): of plain and of weighted least squares, when it was planned
     clock: IntArray
     epsilon: float
     out: float  # what log-evidence has to reach
     close: float
 
 
+@on_gpu()
+class Work(NamedTuple):
+    """Arrays that are written before they are read, as what runs on a GPU cannot make any."""
+
+    arms: IntArray  # (K,) those of the block; what follows, up to `weights`, is by place in it
+    told: Sums
+    guess: Guess
+    turns: FloatArray
+    weights: FloatArray
+    means: FloatArray  # (K,)
+    leverages: FloatArray  # (K,)
+    solver: FloatArray  # (d, d)
+    products: FloatArray  # (2, d, d)
+    b: FloatArray  # (d,)
+    theta: FloatArray  # (d,)
+    y: FloatArray  # (d,)
+    z: FloatArray  # (d,)
+    fitted: FloatArray  # (d,)
+    desk: Desk  # whose matrices serve here as well
+
+
+def new_course(explorer: Race, room: int) -> Course:
+    """Return the state of a race that has one open block.
+
+    room: for leaders, if ε > 0.
+    """
+    problem, block = explorer.problem, explorer.blocks[0]
+    count = len(problem)
+    room = max(room, len(explorer.leaders)) if problem.epsilon > 0 else 1
+    clock: IntArray = np.zeros(9, dtype=np.int64)
+    clock[PULLS], clock[BLOCK_PULLS] = explorer.told.counts.sum(), block.pulls
+    clock[LEADING], clock[RUNNER_UP] = block.leader, block.runner_up
+    clock[PLANNED_AT : PLANNED_AMONG + 1] = explorer.planned
+    clock[LED], clock[OPENED] = len(explorer.leaders), len(block.rivals) > 0
+    leaders: IntArray = np.zeros(room, dtype=np.int64)
+    leaders[: len(explorer.leaders)] = explorer.leaders
+    within = np.zeros((2, room, count))
+    for n, pair in enumerate(explorer.within):
+        within[:, n] = pair
+
+    def over_all(places: IntArray, values: Any) -> Any:
+        """Return values by arm, zero elsewhere."""
+        wide = np.zeros(count, dtype=values.dtype)
+        wide[places] = values
+        return wide
+
+    out, close = explorer.thresholds()
+    return Course(
+        x=explorer.estimate.features,
+        pullable=np.flatnonzero(problem.can_pull),
+        spread=explorer.spread,
+        basis=np.isin(np.arange(count), problem.spanning),
+        told=explorer.told.copy(),
+        in_play=explorer.in_play.copy(),
+        log_evidence=explorer.log_evidence.copy(),
+        peaks=explorer.peaks.copy(),
+        shares=explorer.shares.copy(),
+        leaders=leaders,
+        within=within,
+        quotas=over_all(block.arms, block.quotas),
+        block=Sums(*(over_all(block.arms, values) for values in block.told)),
+        guess=Guess(*(over_all(block.arms, values) for values in block.guess)),
+        rivals=over_all(block.rivals, np.ones(len(block.rivals), dtype=np.bool_)),
+        gaps=over_all(block.rivals, block.gaps),
+        errors=over_all(block.rivals, block.errors),
+        clock=clock,
+        epsilon=problem.epsilon,
+        out=out,
+        close=close,
+    )
+
+
+def new_work(course: Course) -> Work:
+    """Return arrays for a race of this size."""
+    count, d = course.x.shape
+    return Work(
+        arms=np.zeros(count, dtype=np.int64),
+        told=Sums.nothing(count),
+        guess=Guess(np.zeros(count), np.zeros(count)),
+        turns=np.zeros(count),
+        weights=np.zeros(count),
+        means=np.zeros(count),
+        leverages=np.zeros(count),
+        solver=np.zeros((d, d)),
+        products=np.zeros((2, d, d)),
+        b=np.zeros(d),
+        theta=np.zeros(d),
+        y=np.zeros(d),
+        z=np.zeros(d),
+        fitted=np.zeros(d),
+        desk=new_desk(len(course.pullable), count, d),
+    )
+
+
 class BlockLane:
     """A race in compiled code."""
 
     def __init__(self, explorer: Race) -> None:
-        self._explorer, problem, block = explorer, explorer.problem, explorer.blocks[0]
-        count, d = explorer.estimate.features.shape
-        self.settled = False
-        room = max(ROOM, 2 * len(explorer.leaders)) if problem.epsilon > 0 else 1
-        clock: IntArray = np.zeros(9, dtype=np.int64)
-        clock[PULLS], clock[BLOCK_PULLS] = explorer.told.counts.sum(), block.pulls
-        clock[LEADING], clock[RUNNER_UP] = block.leader, block.runner_up
-        clock[PLANNED_AT : PLANNED_AMONG + 1] = explorer.planned
-        clock[LED], clock[OPENED] = len(explorer.leaders), len(block.rivals) > 0
-        leaders: IntArray = np.zeros(room, dtype=np.int64)
-        leaders[: len(explorer.leaders)] = explorer.leaders
-        within = np.zeros((2, room, count))
-        for n, pair in enumerate(explorer.within):
-            within[:, n] = pair
-
-        def over_all(places: IntArray, values: Any) -> Any:
-            """Return values by arm, zero elsewhere."""
-            wide = np.zeros(count, dtype=values.dtype)
-            wide[places] = values
-            return wide
-
-        out, close = explorer.thresholds()
-        self.course = Course(
-            x=explorer.estimate.features,
-            can_pull=problem.can_pull.copy(),
-            spread=explorer.spread,
-            basis=np.flatnonzero(np.isin(np.flatnonzero(problem.can_pull), problem.spanning)),
-            told=explorer.told.copy(),
-            in_play=explorer.in_play.copy(),
-            log_evidence=explorer.log_evidence.copy(),
-            peaks=explorer.peaks.copy(),
-            shares=explorer.shares.copy(),
-            leaders=leaders,
-            within=within,
-            quotas=over_all(block.arms, block.quotas),
-            block=Sums(
-                over_all(block.arms, block.told.counts),
-                over_all(block.arms, block.told.sums),
-                over_all(block.arms, block.told.squares),
-            ),
-            guess=Guess(*(over_all(block.arms, values) for values in block.guess)),
-            rivals=over_all(block.rivals, np.ones(len(block.rivals), dtype=np.bool_)),
-            gaps=over_all(block.rivals, block.gaps),
-            errors=over_all(block.rivals, block.errors),
-            theta=np.zeros((2, d)),
-            clock=clock,
-            epsilon=problem.epsilon,
-            out=out,
-            close=close,
-        )
+        self._explorer, self.settled = explorer, False
+        self.course = new_course(explorer, max(ROOM, 2 * len(explorer.leaders)))
+        self._work = new_work(self.course)
 
     @classmethod
     def of(cls, explorer: Race) -> Self | None:
@@ -132,12 +181,15 @@ class BlockLane:
     def prepare(self, world: Any) -> None:
         """Compile what a run in this world needs."""
         kernel = self._explorer.evidence.kernel()
-        play_blocks.compile_for(self.course, kernel, world, np.random.default_rng(0), 0)
+        rng = np.random.default_rng(0)
+        play_blocks.compile_for(self.course, self._work, kernel, world, rng, 0)
 
     def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
         """Play on until settled or `until` pulls."""
         kernel = self._explorer.evidence.kernel()
-        while (status := play_blocks(self.course, kernel, world, rng, until)) == CROWDED:
+        while (
+            status := play_blocks(self.course, self._work, kernel, world, rng, until)
+        ) == CROWDED:
             course = self.course
             more = np.zeros_like(course.within)
             self.course = course._replace(
@@ -177,29 +229,37 @@ class BlockLane:
         )
 
 
-@EntryPoint
+@partial(EntryPoint, counting=False)
 def play_blocks(
-    course: Course, evidence: Any, world: Any, rng: np.random.Generator, until: int
+    course: Course, work: Work, evidence: Any, world: Any, rng: np.random.Generator, until: int
 ) -> int:
     """Play on until settled, `until` pulls, or until there are more leaders than room for them."""
-    while True:
-        if not _fill(course, world, rng, until):
-            return PAUSED
-        if course.clock[OPENED]:
-            _weigh(course, evidence)
-        if _judge(course):
-            return SETTLED
-        if course.clock[LED] == len(course.leaders):
-            return CROWDED
-        _plan(course, evidence)
+    status = PLAYING
+    while status == PLAYING:
+        status = play_block(course, work, evidence, world, rng, until)
+    return status
 
 
 @compiled
-def _fill(course: Course, world: Any, rng: np.random.Generator, until: int) -> bool:
+def play_block(course: Course, work: Work, evidence: Any, world: Any, rng: Any, until: int) -> int:
+    """Fill the block, weigh it, and plan the next unless that ends the run."""
+    if not _fill(course, work, world, rng, until):
+        return PAUSED
+    if course.clock[OPENED]:
+        _weigh(course, work, evidence)
+    if _judge(course):
+        return SETTLED
+    if course.clock[LED] == len(course.leaders) < len(course.x):
+        return CROWDED
+    _plan(course, work, evidence)
+    return PLAYING
+
+
+@compiled
+def _fill(course: Course, work: Work, world: Any, rng: Any, until: int) -> bool:
     """Pull for the block, most behind first; return whether it is full."""
     told, block, quotas = course.told, course.block, course.quotas
-    arms = np.flatnonzero(quotas)
-    turns = np.empty(len(arms))
+    arms, turns = work.arms[: _write_arms(quotas, work.arms)], work.turns
     left = 0
     for a in range(len(arms)):
         k = arms[a]
@@ -208,7 +268,7 @@ def _fill(course: Course, world: Any, rng: np.random.Generator, until: int) -> b
     pulls = min(left, until - course.clock[PULLS])
     for _ in range(pulls):
         a = 0
-        for b in range(1, len(turns)):
+        for b in range(1, len(arms)):
             if turns[b] < turns[a]:
                 a = b
         k = arms[a]
@@ -225,30 +285,40 @@ def _fill(course: Course, world: Any, rng: np.random.Generator, until: int) -> b
 
 
 @compiled
-def _weigh(course: Course, evidence: Any) -> None:
+def _write_arms(quotas: IntArray, arms: IntArray) -> int:
+    """Write the arms that have a quota, and return how many."""
+    number = 0
+    for k in range(len(quotas)):
+        if quotas[k] > 0:
+            arms[number] = k
+            number += 1
+    return number
+
+
+@compiled
+def _weigh(course: Course, work: Work, evidence: Any) -> None:
     """Add what a full block says to the evidence."""
-    x, clock, quotas, guess = course.x, course.clock, course.quotas, course.guess
-    arms = np.flatnonzero(quotas)
-    d = x.shape[1]
-    v, inverse = np.zeros((d, d)), np.empty((d, d))
-    _write_weighted_gram(x, quotas, guess.variances, v)
-    ridge = RIDGE * np.trace(v) / d
-    lifted = v.copy()
-    for m in range(d):
-        lifted[m, m] += ridge
-    factored_inverse(lifted, inverse)
-    rank, solver = (inverse * v).sum(), _solver(v, inverse)
-    sub = BlockKernel(
-        Sums(course.block.counts[arms], course.block.sums[arms], course.block.squares[arms]),
-        Guess(guess.variances[arms], guess.means[arms]),
-        _residual(course, arms, v, solver),
-        int(quotas.sum()) - math.ceil(rank - SLIGHT),
-    )
-    y, z, weights = np.empty(d), np.empty(d), np.empty(len(arms))
-    variance = 0.0
+    x, clock, quotas, d = course.x, course.clock, course.quotas, course.x.shape[1]
+    v, inverse, solver, y, z = work.desk.gram, work.desk.inverse, work.solver, work.y, work.z
+    arms = work.arms[: _write_arms(quotas, work.arms)]
+    weights, variances, sums = work.weights[: len(arms)], work.guess.variances, work.told.sums
+    _write_weighted_gram(x, quotas, course.guess.variances, v)
+    rank = _write_solver(v, work.desk.factor, inverse, work.products, solver)
+    slots, variance = 0, 0.0
     for a in range(len(arms)):
-        variance += quotas[arms[a]] * sub.guess.variances[a]
-    variance /= quotas.sum()
+        k = arms[a]
+        work.told.counts[a], sums[a] = course.block.counts[k], course.block.sums[k]
+        work.told.squares[a] = course.block.squares[k]
+        variances[a], work.guess.means[a] = course.guess.variances[k], course.guess.means[k]
+        slots += quotas[k]
+        variance += quotas[k] * variances[a]
+    variance /= slots
+    block = BlockKernel(
+        Sums(work.told.counts[: len(arms)], sums[: len(arms)], work.told.squares[: len(arms)]),
+        Guess(variances[: len(arms)], work.guess.means[: len(arms)]),
+        _residual(course, work, arms),
+        slots - math.ceil(rank - SLIGHT),
+    )
     n = 0
     if course.epsilon > 0.0:
         while course.leaders[n] != clock[LEADING]:
@@ -259,7 +329,7 @@ def _weigh(course: Course, evidence: Any) -> None:
         i = clock[RUNNER_UP] if j == clock[LEADING] else clock[LEADING]
         for m in range(d):
             y[m] = x[i, m] - x[j, m]
-        if not _solve(v, solver, y, z):
+        if not _solve(v, solver, y, z, work.fitted):
             continue
         length, square, score = 0.0, 0.0, 0.0
         for m in range(d):
@@ -270,33 +340,33 @@ def _weigh(course: Course, evidence: Any) -> None:
             product = 0.0
             for m in range(d):
                 product += x[arms[a], m] * z[m]
-            weights[a] = product / length / sub.guess.variances[a]
-            score += weights[a] * sub.told.sums[a]
-            score -= ROUNDING * abs(weights[a] * sub.told.sums[a])
+            weights[a] = product / length / variances[a]
+            score += weights[a] * sums[a]
+            score -= ROUNDING * abs(weights[a] * sums[a])
         gap, error = course.gaps[j], course.errors[j]
         contest = ContestKernel(weights, score, 1.0 / length, gap, error, 0.0, largest)
-        course.log_evidence[j] += log_value(evidence, contest, sub)
+        course.log_evidence[j] += log_value(evidence, contest, block)
         course.peaks[j] = max(course.peaks[j], course.log_evidence[j])
         if course.epsilon > 0.0 and j != clock[LEADING]:
             e = course.epsilon
             above = ContestKernel(weights, score, 1.0 / length, gap + e, error, e, largest)
-            course.within[0, n, j] += log_value(evidence, above, sub)
+            course.within[0, n, j] += log_value(evidence, above, block)
             course.within[1, n, j] = max(course.within[1, n, j], course.within[0, n, j])
 
 
 @compiled
-def _residual(course: Course, arms: IntArray, v: FloatArray, solver: FloatArray) -> float:
+def _residual(course: Course, work: Work, arms: IntArray) -> float:
     """Return the sum of squares that the block's fit leaves, standardised."""
     x, (counts, sums, squares), variances = course.x, course.block, course.guess.variances
-    d, total = x.shape[1], 0.0
-    b, theta = np.zeros(d), np.empty(d)
+    b, theta, total = work.b, work.theta, 0.0
+    b[:] = 0.0
     for k in arms:
-        for m in range(d):
+        for m in range(len(b)):
             b[m] += x[k, m] * sums[k] / variances[k]
-    _solve(v, solver, b, theta)
+    _solve(work.desk.gram, work.solver, b, theta, work.fitted)
     for k in arms:
         average, fitted = sums[k] / counts[k], 0.0
-        for m in range(d):
+        for m in range(len(b)):
             fitted += x[k, m] * theta[m]
         within = max(squares[k] - counts[k] * average**2, 0.0)
         total += (within + counts[k] * (average - fitted) ** 2) / variances[k]
@@ -304,17 +374,31 @@ def _residual(course: Course, arms: IntArray, v: FloatArray, solver: FloatArray)
 
 
 @compiled
-def _solver(v: FloatArray, inverse: FloatArray) -> FloatArray:
-    """Return what Fit.of has as `solver`."""
-    solver, product = np.empty(v.shape), np.empty(v.shape)
+def _write_solver(
+    v: FloatArray, factor: FloatArray, inverse: FloatArray, work: FloatArray, solver: FloatArray
+) -> float:
+    """Write what Fit.of has as `inverse` and `solver`, and return the rank but for the ridge."""
+    d, trace, rank = len(v), 0.0, 0.0
+    for m in range(d):
+        trace += v[m, m]
+    for m in range(d):
+        for n in range(d):
+            solver[m, n] = v[m, n]
+        solver[m, m] += RIDGE * trace / d
+    factored_inverse(solver, factor, inverse)
+    for m in range(d):
+        for n in range(d):
+            rank += inverse[m, n] * v[m, n]
+    product, square = work[0], work[1]
     _write_product(inverse, v, product)
     _write_product(product, inverse, solver)
     for _ in range(REFINEMENTS):
-        square = np.empty(v.shape)
         _write_product(solver, v, product)
         _write_product(product, solver, square)
-        solver = 2.0 * solver - square
-    return solver
+        for m in range(d):
+            for n in range(d):
+                solver[m, n] = 2.0 * solver[m, n] - square[m, n]
+    return rank
 
 
 @compiled
@@ -328,9 +412,11 @@ def _write_product(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
 
 
 @compiled
-def _solve(v: FloatArray, solver: FloatArray, y: FloatArray, z: FloatArray) -> bool:
+def _solve(
+    v: FloatArray, solver: FloatArray, y: FloatArray, z: FloatArray, fitted: FloatArray
+) -> bool:
     """Write z with Vz = y, and return whether there is one."""
-    fitted, largest, error = np.empty(len(y)), 0.0, 0.0
+    largest, error = 0.0, 0.0
     multiply(solver, y, z)
     multiply(v, z, fitted)
     for m in range(len(y)):
@@ -365,16 +451,16 @@ def _judge(course: Course) -> bool:
 
 
 @compiled
-def _plan(course: Course, evidence: Any) -> None:
+def _plan(course: Course, work: Work, evidence: Any) -> None:
     """Plan the next block."""
     x, told, guess, clock = course.x, course.told, course.guess, course.clock
-    (count, d), in_play = x.shape, course.in_play
-    v, inverse, b, theta = np.zeros((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
-    means, ones = np.empty(count), np.ones(count)
-    _write_weighted_gram(x, told.counts, ones, v)
-    factored_inverse(v, inverse)
-    _estimate(x, told, ones, inverse, b, theta, means)
-    leverages = np.empty(count)
+    (count, d), in_play, y = x.shape, course.in_play, work.desk.y
+    v, factor, inverse, b = work.desk.gram, work.desk.factor, work.desk.inverse, work.b
+    means, leverages, theta = work.means, work.leverages, work.theta
+    guess.variances[:] = 1.0  # for plain least squares
+    _write_weighted_gram(x, told.counts, guess.variances, v)
+    factored_inverse(v, factor, inverse)
+    _estimate(x, told, guess.variances, inverse, b, theta, means)
     for k in range(count):
         multiply(inverse, x[k], b)
         leverages[k] = 0.0
@@ -382,12 +468,15 @@ def _plan(course: Course, evidence: Any) -> None:
             leverages[k] += x[k, m] * b[m]
     expect(evidence, means, leverages, told, d, guess)
     _write_weighted_gram(x, told.counts, guess.variances, v)
-    factored_inverse(v, inverse)
+    factored_inverse(v, factor, inverse)
     _estimate(x, told, guess.variances, inverse, b, theta, means)
-    slack = LEADER * (math.sqrt(guess.variances.max()) + np.abs(means).max())
+    widest, highest = 0.0, 0.0
+    for k in range(count):
+        widest, highest = max(widest, guess.variances[k]), max(highest, abs(means[k]))
+    slack = LEADER * (math.sqrt(widest) + highest)
     leader = _best(means, in_play, slack, -1)
     runner_up = _best(means, in_play, slack, leader)
-    y, among = np.empty((count, d)), 0
+    among = 0
     for j in range(count):
         course.rivals[j] = in_play[j]
         if not in_play[j]:
@@ -410,10 +499,11 @@ def _plan(course: Course, evidence: Any) -> None:
             led = led or course.leaders[n] == leader
         if not led:
             course.leaders[clock[LED]] = leader
+            course.within[:, clock[LED]] = 0.0
             clock[LED] += 1
     changed = leader != clock[PLANNED_FOR] or among != clock[PLANNED_AMONG]
     if changed or clock[PULLS] >= FRESH * clock[PLANNED_AT]:
-        _share_out(course, leader, y[:among])
+        _share_out(course, work.desk, leader)
         clock[PLANNED_AT], clock[PLANNED_FOR], clock[PLANNED_AMONG] = clock[PULLS], leader, among
     _write_whole(course.shares, max(FIRST * d, clock[PULLS] // GROWTH), course.quotas)
     course.block.counts[:] = 0
@@ -424,31 +514,28 @@ def _plan(course: Course, evidence: Any) -> None:
 
 
 @compiled
-def _share_out(course: Course, leader: int, y: FloatArray) -> None:
-    """Plan shares for the contests in play, of which `y` has the directions."""
-    x, variances, d = course.x, course.guess.variances, course.x.shape[1]
-    directions, place, n = np.empty((len(y) - 1, d)), 0, 0
+def _share_out(course: Course, desk: Desk, leader: int) -> None:
+    """Plan shares for the contests in play, whose directions are on the desk."""
+    x, y, pullable, shares = course.x, desk.y, course.pullable, course.shares
+    d, place, n = x.shape[1], 0, 0
     for j in range(len(x)):
         if course.in_play[j]:
             if j != leader:
                 close = max(course.gaps[j] + course.epsilon, CAUTION * course.errors[j])
                 for m in range(d):
-                    directions[n, m] = y[place, m] / close
+                    y[n, m] = y[place, m] / close
                 n += 1
             place += 1
-    pullable = np.flatnonzero(course.can_pull)
-    scaled, start = np.empty((len(pullable), d)), np.empty(len(pullable))
     for a in range(len(pullable)):
         k = pullable[a]
-        start[a] = 0.5 * course.spread[k] + 0.5 / len(pullable)
+        desk.start[a] = 0.5 * course.spread[k] + 0.5 / len(pullable)
+        desk.used[a] = course.basis[k] or shares[k] >= FAINT
         for m in range(d):
-            scaled[a, m] = x[k, m] / math.sqrt(variances[k])
-    used = course.shares[pullable] >= FAINT
-    used[course.basis] = True
-    shares = compiled_racing(scaled, directions, start, np.flatnonzero(used))
-    course.shares[:] = 0.0
+            desk.x[a, m] = x[k, m] / math.sqrt(course.guess.variances[k])
+    compiled_racing(desk, n)
+    shares[:] = 0.0
     for a in range(len(pullable)):
-        course.shares[pullable[a]] = shares[a]
+        shares[pullable[a]] = desk.shares[a]
 
 
 @compiled

@@ -2,7 +2,8 @@
 
 The same pulls as ask and tell, hundreds of times faster. Each step of the loop is a function that
 the type of a part's kernel chooses (kernels/parts.py): which contest is closest, whether that
-settles it, what to pull. numba compiles the loop for the parts in use.
+settles it, what to pull. numba compiles the loop for the parts in use. With very many arms it is
+another loop, which plays rounds in a shortlist (kernels/shortlist.py).
 """
 
 import copy
@@ -20,11 +21,13 @@ from ..kernels.book import (
     CHECKED,
     GROWTH,
     LEADING,
+    LOG_DET,
     MARGIN,
     PULLS,
     REBUILD_AT,
     RIVALLING,
     TICK,
+    Book,
     Model,
     Stage,
     absorb,
@@ -45,23 +48,42 @@ from ..kernels.parts import (
     inlined,
     nearly,
     pay,
+    pick,
+    shortlists,
+)
+from ..kernels.shortlist import (
+    DRAWN,
+    GROWN,
+    SIZE,
+    WANTED,
+    Shortlist,
+    absorb_outside,
+    catch_up,
+    draw_up,
+    fits,
+    holds,
+    new_shortlist,
+    rebuild_all,
+    small_arena,
+    small_book,
+    suits,
 )
 from ..least_squares import ill_conditioned
 from ..problem import Problem
 from ..pulls.base import Learner
 from ..scaffold import EachArm
 from ..scaffold.budget_phases import PhasedBudgetExplorer
-from ..scaffold.conversation import ContestExplorer
+from ..scaffold.conversation import ContestExplorer, Parts
 from ..scaffold.phases import PhasedExplorer
-from .blocks import BlockLane
+from .blocks import PAUSED, SETTLED, BlockLane
 from .phases import PhaseLane
 
 _log = logging.getLogger("lingape")
 _said: set[str] = set()  # about which parts
 
-# What `advance` returns, beside NEEDS_HELP; and two states that it goes on in.
-PAUSED, SETTLED, NEARLY, BROKEN = 0, 1, 2, 3
-PLAYING, STALE = 4, 5
+# What `advance` returns, beside PAUSED, SETTLED and NEEDS_HELP; and two states that it goes on in.
+NEARLY, BROKEN, UNSUITED = 2, 3, 4
+PLAYING, STALE = 5, 6
 
 
 @partial(EntryPoint, counting=False)
@@ -82,7 +104,7 @@ def advance(
         clock[TICK] += 1  # rows used from now on are not replaced before the next round
         leader, rival, margin, factor = closest(contest, model, stopping)
         clock[LEADING], clock[RIVALLING], model.book.gauge[MARGIN] = leader, rival, margin
-        status = _judged(model, contest, stopping, leader, margin, until)
+        status = judged(model, contest, stopping, leader, margin, until)
         if status == PLAYING:
             means, found = contest.means, (leader, rival, factor)
             glided = glide(pull, model, means, world, rng, until, found)
@@ -100,8 +122,60 @@ def advance(
         rebuild(model, pull)
 
 
+@partial(EntryPoint, counting=False)
+def advance_listed(
+    shortlist: Shortlist,
+    whole: Model,
+    small: Model,
+    contest: Any,
+    pull: Any,
+    stopping: Any,
+    world: Any,
+    rng: np.random.Generator,
+    until: int,
+) -> int:
+    """Do as `advance`, in a shortlist; return UNSUITED if it should have another size."""
+    clock, gauge, arms = whole.book.clock, whole.book.gauge, shortlist.arms
+    if clock[REBUILD_AT] == 0:
+        rebuild_all(shortlist, whole, small, pull)
+    while True:
+        if gauge[LOG_DET] != gauge[LOG_DET]:
+            return BROKEN
+        clock[TICK] += 1
+        if not shortlist.clock[DRAWN]:
+            if not suits(shortlist, whole.arena):
+                return UNSUITED
+            draw_up(shortlist, whole, small)
+        found = closest(contest, small, stopping)
+        place, margin = found[0], found[2]
+        if margin == margin and not holds(shortlist, whole.arena, whole.book, small.book, found):
+            shortlist.clock[DRAWN] = 0
+            continue
+        leader, rival = arms[place], arms[found[1]]
+        clock[LEADING], clock[RIVALLING], gauge[MARGIN] = leader, rival, margin
+        status = judged(small, contest, stopping, place, margin, until)
+        if status == PLAYING:
+            arm = pick(pull, whole, small, shortlist.gauge[GROWN], leader, rival)
+            if arm < 0:
+                return NEEDS_HELP
+            paid = pay(world, arm, rng)
+            if _count(whole.book, arm, paid) and absorb_outside(
+                shortlist, whole, small, arm, paid
+            ):
+                continue
+        elif status != STALE:
+            return status
+        rebuild_all(shortlist, whole, small, pull)
+
+
+@partial(EntryPoint, counting=False)
+def leave_list(shortlist: Shortlist, whole: Model, small: Model) -> None:
+    """Bring the whole book up to date."""
+    catch_up(shortlist, whole, small)
+
+
 @inlined
-def _judged(
+def judged(
     model: Model, contest: Any, stopping: Any, leader: int, margin: float, until: int
 ) -> int:
     """Return how the run ends here; or PLAYING; or STALE, to rebuild and look again."""
@@ -128,14 +202,18 @@ def _judged(
 @inlined
 def _pull(model: Model, pull: Any, world: Any, rng: np.random.Generator, arm: int) -> bool:
     """Pull an arm, and return whether the caches could take it in without a rebuild."""
-    book = model.book
     paid = pay(world, arm, rng)
+    return _count(model.book, arm, paid) and absorb(model, pull, arm, paid)
+
+
+@inlined
+def _count(book: Book, arm: int, paid: float) -> bool:
+    """Write down a pull, and return whether no rebuild is due."""
     book.counts[arm] += 1
     book.sums[arm] += paid
     book.clock[PULLS] += 1
     last = book.counts[arm] == 1 and book.counts.all()  # as in the plain lane
-    due = book.clock[PULLS] >= book.clock[REBUILD_AT] or last
-    return not due and absorb(model, pull, arm, paid)
+    return not (book.clock[PULLS] >= book.clock[REBUILD_AT] or last)
 
 
 @EntryPoint
@@ -192,7 +270,7 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
             return BlockLane.of(explorer)
         lane = PhaseLane.of(explorer)
     if lane is None:
-        _say_once(type(explorer).__name__)
+        say_once(type(explorer).__name__)
     return lane
 
 
@@ -205,13 +283,25 @@ class Kernels(NamedTuple):
     stopping: Any
 
 
+class Listed(NamedTuple):
+    """A shortlist, and what is made for its arms."""
+
+    shortlist: Shortlist
+    model: Model
+    contest: Any
+
+
 class ContestLane:
     """A run in compiled code, which starts from the data of an explorer."""
 
     def __init__(self, explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> None:
-        self._estimate, self._parts = stage.estimate, copy.deepcopy(explorer.parts)
+        opening, contests, pull, stopping = explorer.parts
+        pull, stopping = copy.deepcopy((pull, stopping))  # which may keep something
+        self._parts = Parts(opening, contests, pull, stopping)
+        self._estimate = stage.estimate
         self._arena, self._book = new_arena(stage.estimate, stage.problem.noise_scale), stage.book
-        self._kernels = kernels
+        self._kernels, self._stage = kernels, stage
+        self._listed = self._new_list(SIZE) if stage.listed else None
         self._budget: int | None = getattr(explorer, "budget", None)
         self._verdict: Contest | None = None
         self._settled = False
@@ -220,21 +310,11 @@ class ContestLane:
     @classmethod
     def of(cls, explorer: ContestExplorer) -> Self | None:
         """Return a lane, or None, saying so once, if a part of the explorer has no kernel."""
-        _, contests, pull, stopping = explorer.parts
-        parts: tuple[Any, ...] = (contests.bound, contests, pull, stopping)
-        lacking = [what for part in parts if (what := _lacking(part, explorer.problem))]
-        if not explorer.problem.plain:
-            lacking = ["problems with pullable or answers"]
-        if not lacking:
-            stage = _stage(explorer)
-            decides = parts[3].kernel(stage)
-            if getattr(stopping, "sample", False):
-                stage = stage._replace(dropped=decides.dropped)
-            made = [*(part.kernel(stage) for part in parts[:3]), decides]
-            if None not in made:
-                return cls(explorer, stage, Kernels(*made))
-            lacking = [f"{type(parts[made.index(None)]).__name__} with these settings"]
-        _say_once(" and ".join(lacking))
+        stage = stage_of(explorer)
+        made = kernels_of(explorer, stage)
+        if isinstance(made, Kernels):
+            return cls(explorer, stage, made)
+        say_once(made)
         return None
 
     @property
@@ -279,19 +359,48 @@ class ContestLane:
         if not self.begun:
             self._open(world, rng, until)
         while self.begun and not self._settled:
-            bound, contest, pull, stopping = self._kernels
-            model = Model(self._arena, self._book, bound)
-            status = advance(model, contest, pull, stopping, world, rng, until)
+            loop, arguments = self._loop()
+            status = loop(*arguments, world, rng, until)
             if status == PAUSED:
                 return
             self._look(status)
 
     def prepare(self, world: Any) -> None:
         """Compile the loop for these parts, or load it, without a pull."""
+        loop, arguments = self._loop()
+        loop.compile_for(*arguments, world, np.random.default_rng(0), 0)
+
+    def _loop(self) -> tuple[EntryPoint[Any], tuple[Any, ...]]:
+        """Return the loop to play in, and what it is called with first."""
         bound, contest, pull, stopping = self._kernels
-        model, rng = Model(self._arena, self._book, bound), np.random.default_rng(0)
-        arguments = (model, contest, pull, stopping, world, rng, 0)
-        advance.compile_for(*arguments)
+        model = Model(self._arena, self._book, bound)
+        if self._listed is None:
+            return advance, (model, contest, pull, stopping)
+        shortlist, small, contest = self._listed
+        return advance_listed, (shortlist, model, small, contest, pull, stopping)
+
+    def _new_list(self, size: int, old: Listed | None = None) -> Listed:
+        """Return a shortlist of so many arms, which goes on from an old one."""
+        shortlist, book = new_shortlist(self._arena, size), small_book(self._book, size)
+        if old is not None:
+            shortlist = old.shortlist._replace(arms=shortlist.arms)
+            book = book._replace(inverse=old.model.book.inverse)
+        stage, contests = self._stage._replace(book=book), self._parts.contests
+        bound: Any = contests.bound
+        small = Model(small_arena(self._arena, size), book, bound.kernel(stage))
+        return Listed(shortlist, small, contests.kernel(stage))  # type: ignore[attr-defined]
+
+    def _resize(self, listed: Listed) -> None:
+        """Go on in a shortlist of another size, or without one."""
+        shortlist, small, _ = listed
+        size = int(shortlist.clock[WANTED])
+        if fits(self._arena.twins, len(self._arena.columns), size):
+            self._listed = self._new_list(size, listed)
+            return
+        leave_list(shortlist, Model(self._arena, self._book, self._kernels.bound), small)
+        self._stage, self._listed = self._stage._replace(listed=False), None
+        pull: Any = self._parts.pull
+        self._kernels = self._kernels._replace(pull=pull.kernel(self._stage))
 
     def _look(self, status: int) -> None:
         """Handle the reason for which the compiled loop stopped."""
@@ -300,11 +409,14 @@ class ContestLane:
             raise ill_conditioned(self._arena.ridge)
         if status == NEEDS_HELP:
             kernel = self._parts.pull.help(  # type: ignore[attr-defined]
-                self._kernels.pull, self._arena.features, self._book.means, leader, rival
+                self._kernels.pull, self._estimate.features, self._book.means, leader, rival
             )
             self._kernels = self._kernels._replace(pull=kernel)
         elif status == NEARLY:
             self._judge()
+        elif status == UNSUITED:
+            assert self._listed is not None
+            self._resize(self._listed)
         else:
             self._settled = status == SETTLED
 
@@ -355,22 +467,49 @@ def _lacking(part: Any, problem: Problem) -> str:
     return "" if len(problem) <= most else f"{name} with more than {most} arms"
 
 
-def _stage(explorer: ContestExplorer) -> Stage:
-    contests = explorer.parts.contests
+def stage_of(explorer: ContestExplorer) -> Stage:
+    """Return a compiled run of an explorer about to begin."""
     all_rows = any(getattr(part, "all_rows", False) for part in explorer.parts)
     estimate = explorer.estimate.copy()
+    book = new_book(estimate, all_rows=all_rows)
+    _, contests, pull, stopping = explorer.parts
+    listed = (
+        all(map(shortlists, (contests.bound, contests, pull, stopping)))
+        and getattr(contests, "truth", None) is None
+        and fits(estimate.twins, estimate.features.shape[1], SIZE)
+    )
     return Stage(
         problem=explorer.problem,
         estimate=estimate,
         bound=contests.bound,
         truth=getattr(contests, "truth", None),
         skips=isinstance(contests, ByGap) and getattr(explorer.parts.stopping, "skips", False),
-        book=new_book(estimate, all_rows=all_rows),
+        book=book,
         dropped=np.zeros((0, 0)),
+        listed=listed,
     )
 
 
-def _say_once(parts: str) -> None:
-    if parts not in _said:
-        _said.add(parts)
-        _log.warning("No compiled code for %s: this runs in the plain lane.", parts)
+def kernels_of(explorer: ContestExplorer, stage: Stage) -> Kernels | str:
+    """Return the compiled forms of an explorer's parts, or what there is none of."""
+    _, contests, pull, stopping = explorer.parts
+    parts: tuple[Any, ...] = (contests.bound, contests, pull, stopping)
+    if not explorer.problem.plain:
+        return "problems with pullable or answers"
+    if lacking := [what for part in parts if (what := _lacking(part, explorer.problem))]:
+        return " and ".join(lacking)
+    decides = parts[3].kernel(stage)
+    if getattr(stopping, "sample", False):
+        stage = stage._replace(dropped=decides.dropped)
+    made = [*(part.kernel(stage) for part in parts[:3]), decides]
+    if None in made:
+        return f"{type(parts[made.index(None)]).__name__} with these settings"
+    return Kernels(*made)
+
+
+def say_once(parts: str, lane: str = "compiled", instead: str = "plain") -> None:
+    """Warn that there is no code for some parts, the first time."""
+    said = f"No {lane} code for {parts}: this runs in the {instead} lane."
+    if said not in _said:
+        _said.add(said)
+        _log.warning("%s", said)

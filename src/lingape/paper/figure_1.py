@@ -27,6 +27,7 @@ def reproduce_figure_1(options: PageOptions) -> Page:
         seeds=options.runs,
         max_pulls=1_000_000_000,
         problem=settings.SYNTHETIC,
+        lane=options.lane,
     )
     rows = options.rows_of(study, "Figure 1")
     place = {instance.name: d for instance, d in instances.items()}

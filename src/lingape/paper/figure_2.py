@@ -25,6 +25,7 @@ def reproduce_figure_2(options: PageOptions) -> Page:
         seeds=options.runs,
         max_pulls=1_000_000_000,
         problem=settings.SYNTHETIC,
+        lane=options.lane,
     )
     rows = options.rows_of(study, "Figure 2")
     adaptive = []
@@ -35,6 +36,7 @@ def reproduce_figure_2(options: PageOptions) -> Page:
             seeds=options.runs,
             max_pulls=round(MUCH * mean(rows, "XY-static", instance.name)),
             problem=settings.SYNTHETIC,
+            lane=options.lane,
         )
         adaptive += options.rows_of(limited, f"Figure 2, XY-adaptive on {instance.name}")
     everyone = rows + adaptive

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import plots
 from ..printable import markdown_list, markdown_table
@@ -21,6 +21,7 @@ class PageOptions:
 
     repeats: runs of each kind; the paper's ten.
     jobs: parallel processes.
+    lane: "gpu" for a GPU, as for Study.
     quick: fewer runs on fewer instances, as a quick check.
     tell: called with progress messages.
     r6a: Yahoo's log, for Figure 3; MovieLens is used instead if None.
@@ -29,6 +30,7 @@ class PageOptions:
 
     repeats: int = 10
     jobs: int = -1
+    lane: Literal["auto", "gpu"] = "auto"
     quick: bool = False
     tell: Callable[[str], None] = lambda text: None
     r6a: tuple[Path, ...] | None = None

@@ -30,6 +30,7 @@ def reproduce_table_1(options: PageOptions) -> Page:
         seeds=options.runs,
         max_pulls=100_000_000,
         problem=settings.SYNTHETIC,
+        lane=options.lane,
     )
     rows = options.rows_of(study, "Table 1")
     counts = {

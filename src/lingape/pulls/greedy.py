@@ -7,20 +7,26 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..kernels.book import (
+    TICK,
     Arena,
     Book,
     Model,
     Stage,
     cholesky,
-    multiply,
+    has_gaps_only,
     row_for,
     write_gram,
-    write_products,
 )
-from ..kernels.parts import choose, compiled, inlined, on_pull, on_rebuild
+from ..kernels.loops import first_from, largest, multiply, write_products
+from ..kernels.parts import choose, compiled, inlined, on_gpu, on_pull, on_rebuild, pick
+from ..kernels.shortlist import CERTAIN, cut
 from ..least_squares import LeastSquares
+from ..many_arms import ManyArms
 from ..ties import PULL, first_max
+from .pivots import sharpest_of_many
 
+PAIRS = 256  # for which so many arms are remembered:
+ENTRY = 32
 # A gap whose variance is this small beside its ends' has lost digits in the difference of rows.
 CLOSE = 1e-2
 
@@ -32,6 +38,8 @@ class _Greedy:
     """
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
+        if isinstance(estimate, ManyArms):
+            return sharpest_of_many(estimate, leader, rival)
         features = estimate.features
         u = features @ (estimate.inverse @ (features[leader] - features[rival]))
         u *= u
@@ -40,8 +48,14 @@ class _Greedy:
             u[~estimate.pullable] = -1.0
         return first_max(u, PULL * float(u[u.argmax()]))
 
-    def kernel(self, stage: Stage) -> "GreedyKernel":
-        return GreedyKernel(np.zeros(len(stage.problem)), np.full(1, -1, dtype=np.int64))
+    shortlists = True
+
+    def kernel(self, stage: Stage) -> "GreedyKernel | PairsKernel":
+        """Return this rule for the compiled lane, as a run begins at `stage`."""
+        if stage.listed:
+            return new_pairs(*stage.estimate.features.shape)
+        kept = 0 if has_gaps_only(stage.book) else len(stage.problem)
+        return GreedyKernel(np.zeros(kept), np.full(1, -1, dtype=np.int64))
 
     __name__ = "greedy"
 
@@ -55,17 +69,20 @@ class _Greedy:
 greedy = _Greedy()
 
 
+@on_gpu()
 class GreedyKernel(NamedTuple):
     contrast: FloatArray  # (K,) x_kᵀA⁻¹(x_i - x_j) for a pair of arms that are alike
-    pair: IntArray  # (1,) that pair, i·K + j, or -1 for none
+    pair: IntArray  # (1,) that pair, i·K + j with i < j, or -1 for none
 
 
 @choose.of(GreedyKernel)
 def _(pull: GreedyKernel, model: Model, leader: int, rival: int) -> int:
     arena, book, _ = model
     first, variances, scores = row_for(model, leader), book.variances, book.scores
-    if book.gap_variance[first, rival] < CLOSE * variances[leader]:
-        key = leader * len(scores) + rival
+    if has_gaps_only(book):
+        arm = _sharpest_by_gaps(book.gap_variance, variances, leader, rival, scores)
+    elif book.gap_variance[first, rival] < CLOSE * variances[leader]:
+        key = min(leader, rival) * len(scores) + max(leader, rival)
         if pull.pair[0] != key:
             pull.pair[0] = key
             _write_contrast(arena, book, pull.contrast, leader, rival)
@@ -89,6 +106,17 @@ def sharpest_between(
 
 
 @inlined
+def _sharpest_by_gaps(
+    gaps: FloatArray, variances: FloatArray, leader: int, rival: int, scores: FloatArray
+) -> int:
+    """Return the arm that shrinks a gap's variance most (9), from the variances of all gaps."""
+    for k in range(len(scores)):
+        u = 0.5 * ((variances[leader] - gaps[leader, k]) - (variances[rival] - gaps[rival, k]))
+        scores[k] = u * u * (1.0 / (1.0 + variances[k]))  # GPUs are slow at dividing zeros
+    return _first_best(scores)
+
+
+@inlined
 def _sharpest(contrast: FloatArray, variances: FloatArray, scores: FloatArray) -> int:
     """Return the arm that shrinks a gap's variance most (9), given all x_kᵀA⁻¹y."""
     for k in range(len(scores)):
@@ -98,19 +126,12 @@ def _sharpest(contrast: FloatArray, variances: FloatArray, scores: FloatArray) -
 
 @inlined
 def _first_best(scores: FloatArray) -> int:
-    best = scores[0]
-    for k in range(1, len(scores)):
-        if scores[k] > best:
-            best = scores[k]
-    least = best - PULL * best
-    arm = 0
-    while scores[arm] < least:
-        arm += 1
-    return arm
+    best = largest(scores)
+    return first_from(scores, best - PULL * best)
 
 
 @on_pull.of(GreedyKernel)
-def _(pull: GreedyKernel, book: Book, arm: int, row: int, s: float) -> None:
+def _(pull: GreedyKernel, arena: Arena, book: Book, arm: int, row: int, s: float) -> None:
     if pull.pair[0] >= 0:
         step = pull.contrast[arm] * (1.0 / s)
         for k in range(len(pull.contrast)):
@@ -156,3 +177,174 @@ def _solve(factor: FloatArray, vector: FloatArray, out: FloatArray) -> None:
         for q in range(p + 1, d):
             value -= factor[q, p] * out[q]
         out[p] = value / factor[p, p]
+
+
+class PairsKernel(NamedTuple):
+    """For pairs of arms contested lately, the arms that shrink the gap's variance most.
+
+    For y = x_i - x_j let z₁ = A⁻¹y when an entry was made, and z = A⁻¹y now. An arm that is not in
+    it had |xᵀz₁| ≤ rest, and |xᵀ(z - z₁)| ≤ ‖x‖ δ, where ‖x‖ is a norm of any A₀⁻¹ and δ the
+    length of z - z₁ in the norm of A₀ (Cauchy-Schwarz). So its score (9) is at most
+    (rest + ‖x‖ δ)², and while the best in the entry has a higher one, that is the best of all.
+    """
+
+    keys: IntArray  # (pairs,) i·K + j, or -1
+    used: IntArray  # (pairs,) when last
+    sizes: IntArray  # (pairs,)
+    arms: IntArray  # (pairs, L) rising
+    columns: FloatArray  # (pairs, d, L) their features
+    rest: FloatArray  # (pairs,)
+    z: FloatArray  # (pairs, d) z₁
+    longest: FloatArray  # (1,) the largest ‖x‖, in the norm of A₀⁻¹ at the last rebuild
+    products: FloatArray  # (K,) work
+    values: FloatArray  # (L,) work
+    scores: FloatArray  # (L,) work
+
+
+def new_pairs(count: int, d: int) -> PairsKernel:
+    return PairsKernel(
+        keys=np.full(PAIRS, -1, dtype=np.int64),
+        used=np.zeros(PAIRS, dtype=np.int64),
+        sizes=np.zeros(PAIRS, dtype=np.int64),
+        arms=np.zeros((PAIRS, ENTRY), dtype=np.int64),
+        columns=np.zeros((PAIRS, d, ENTRY)),
+        rest=np.zeros(PAIRS),
+        z=np.zeros((PAIRS, d)),
+        longest=np.zeros(1),
+        products=np.zeros(count),
+        values=np.zeros(ENTRY),
+        scores=np.zeros(ENTRY),
+    )
+
+
+@on_rebuild.of(PairsKernel)
+def _(pull: PairsKernel, book: Book) -> None:
+    pull.longest[0] = math.sqrt(largest(book.variances))
+
+
+@pick.of(PairsKernel)
+def _(pull: PairsKernel, whole: Model, small: Model, grown: float, leader: int, rival: int) -> int:
+    return _pick(pull, whole.arena, whole.book, small.book, grown, leader, rival)
+
+
+@compiled
+def _pick(
+    pull: PairsKernel,
+    arena: Arena,
+    book: Book,
+    page: Book,
+    grown: float,
+    leader: int,
+    rival: int,
+) -> int:
+    x, y, z = arena.features, page.h2, page.h
+    key = leader * len(x) + rival
+    for p in range(len(y)):
+        y[p] = x[leader, p] - x[rival, p]
+    multiply(page.inverse, y, z)
+    entry = 0
+    while entry < len(pull.keys) and pull.keys[entry] != key:
+        entry += 1
+    arm, root = -1, 0.0
+    if entry < len(pull.keys):
+        arm, root = _best_of(pull, arena, book, page, grown, entry)
+        for p in range(len(y)):
+            y[p] = z[p] - pull.z[entry, p]
+        length = arena.ridge * _dot(y, y)
+        multiply(book.gram, y, book.h)
+        length = math.sqrt(max(0.0, length + _dot(y, book.h)))
+        if not pull.rest[entry] + pull.longest[0] * length < root:
+            arm = -1
+    else:
+        entry = int(pull.used.argmin())
+    if arm < 0:
+        _enter(pull, arena, z, key, entry)
+        arm, root = _best_of(pull, arena, book, page, grown, entry)
+        if not pull.rest[entry] < root:
+            arm = _best_of_all(pull.products, arena, page, root)
+    pull.used[entry] = book.clock[TICK]
+    return arm
+
+
+@inlined
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for p in range(len(a)):
+        total += a[p] * b[p]
+    return total
+
+
+@compiled
+def _enter(pull: PairsKernel, arena: Arena, z: FloatArray, key: int, entry: int) -> None:
+    """Make an entry of the arms with the largest |xᵀz|, the first ones of their kind."""
+    products, twins, arms = pull.products, arena.twins, pull.arms[entry]
+    write_products(arena.columns, z, products)
+    for k in range(len(products)):
+        products[k] = abs(products[k]) if twins[k] == k else -1.0
+    top, size = largest(products), 0
+    pull.rest[entry] = rest = max(0.0, cut(products, len(arms), top, 0.1 * top))
+    for k in range(len(products)):
+        if products[k] > rest:
+            arms[size] = k
+            pull.columns[entry, :, size] = arena.features[k]
+            size += 1
+    pull.keys[entry], pull.sizes[entry] = key, size
+    pull.z[entry] = z
+
+
+@compiled
+def _best_of(
+    pull: PairsKernel, arena: Arena, book: Book, page: Book, grown: float, entry: int
+) -> tuple[int, float]:
+    """Return the best arm of an entry, and the root of its score or of slightly less.
+
+    Its arms' variances lie between those at the last rebuild and these divided by 1 + grown, which
+    nearly always tells which is best. z is in page.h.
+    """
+    arms, values, scores, size = pull.arms[entry], pull.values, pull.scores, pull.sizes[entry]
+    write_products(pull.columns[entry], page.h, values)
+    least = 0.0
+    for m in range(size):
+        square, variance = values[m] * values[m], book.variances[arms[m]]
+        scores[m] = square / (1.0 + variance / (1.0 + grown))
+        least = max(least, square / (1.0 + variance))
+    least *= 1.0 - CERTAIN
+    contenders, best = 0, -1
+    for m in range(size):
+        if scores[m] >= least:
+            contenders += 1
+            best = m
+    if contenders > 1:
+        top = 0.0
+        for m in range(size):
+            if scores[m] >= least:
+                scores[m] = values[m] * values[m] / (1.0 + _variance(arena, page, arms[m]))
+                top = max(top, scores[m])
+        least, best = top * (1.0 - PULL), 0
+        while scores[best] < least:
+            best += 1
+    if best < 0:
+        return 0, 0.0
+    return int(arms[best]), math.sqrt(least * (1.0 - CERTAIN))
+
+
+@compiled
+def _best_of_all(products: FloatArray, arena: Arena, page: Book, root: float) -> int:
+    """Return the best arm, given all |xᵀz| and one that the root of its score is no less than."""
+    top = 0.0
+    for k in range(len(products)):
+        if products[k] >= root:
+            products[k] = products[k] ** 2 / (1.0 + _variance(arena, page, k))
+            top = max(top, products[k])
+        else:
+            products[k] = -1.0
+    return first_from(products, top - PULL * top)
+
+
+@compiled
+def _variance(arena: Arena, page: Book, arm: int) -> float:
+    """Return xᵀA⁻¹x."""
+    x, total = arena.features[arm], 0.0
+    for p in range(len(x)):
+        total += x[p] * _dot(page.inverse[p], x)
+    return total

@@ -1,16 +1,24 @@
 """Keep the counts close to the best proportions for the contested gap: (12) of the paper."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..designs import DirectionProgram, Mix
 from ..kernels.book import Model, Stage
-from ..kernels.parts import NEEDS_HELP, choose, inlined
+from ..kernels.parts import NEEDS_HELP, choose, inlined, on_gpu, pick
 from ..least_squares import LeastSquares
 from ..ties import PULL, first_max
+
+
+class Solved(NamedTuple):
+    """The mixes found so far for one set of arms."""
+
+    features: FloatArray
+    program: DirectionProgram
+    mixes: dict[tuple[int, int], Mix]
 
 
 class Tracking:
@@ -20,10 +28,10 @@ class Tracking:
     is ever contested.
     """
 
+    shortlists: ClassVar[bool] = True
+
     def __init__(self) -> None:
-        self._features: FloatArray | None = None
-        self._program: DirectionProgram | None = None
-        self._mixes: dict[tuple[int, int], Mix] = {}
+        self._solved: Solved | None = None
 
     def __repr__(self) -> str:
         return "Tracking()"
@@ -35,7 +43,10 @@ class Tracking:
         return hash(Tracking)
 
     def __reduce__(self) -> tuple[type["Tracking"], tuple[()]]:
-        return Tracking, ()  # everything kept is a cache
+        return Tracking, ()  # what is kept follows from the arms,
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tracking":
+        return self  # and copies may share it
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         p = self.mix(estimate.features, leader, rival, estimate.pullable).proportions
@@ -55,19 +66,14 @@ class Tracking:
         features: of all arms.
         pullable: which of them can be pulled; all unless given.
         """
-        if features is not self._features:  # first use, or handed on to another problem
-            usable = features if pullable is None else features[pullable]
-            self._features, self._program, self._mixes = features, DirectionProgram(usable), {}
-        assert self._program is not None
+        solved = self._solved
+        if solved is None or solved.features is not features:  # first use, or another problem
+            program = DirectionProgram(features, pullable)
+            solved = self._solved = Solved(features, program, {})
         first, second = pair = min(leader, rival), max(leader, rival)
-        if pair not in self._mixes:
-            mix = self._program.solve(features[first] - features[second])
-            if pullable is not None:
-                weights, shares = np.zeros(len(features)), np.zeros(len(features))
-                weights[pullable], shares[pullable] = mix.weights, mix.proportions
-                mix = Mix(weights, shares, mix.rho)
-            self._mixes[pair] = mix
-        return self._mixes[pair]
+        if pair not in solved.mixes:
+            solved.mixes[pair] = solved.program.between(first, second)
+        return solved.mixes[pair]
 
     def kernel(self, stage: Stage) -> "TrackingKernel":
         """Return this rule for the compiled lane, as a run begins at `stage`."""
@@ -91,6 +97,7 @@ class Tracking:
         return with_pair(kernel, key, support, p[support])
 
 
+@on_gpu("keys", "sizes", "support", "proportions")
 class TrackingKernel(NamedTuple):
     """Proportions p* of the pairs seen so far, as an open-addressing hash table."""
 
@@ -131,6 +138,13 @@ def with_pair(
 @choose.of(TrackingKernel)
 def _(pull: TrackingKernel, model: Model, leader: int, rival: int) -> int:
     return _furthest_behind(pull, model.book.counts, leader, rival)
+
+
+@pick.of(TrackingKernel)
+def _(
+    pull: TrackingKernel, whole: Model, small: Model, grown: float, leader: int, rival: int
+) -> int:
+    return _furthest_behind(pull, whole.book.counts, leader, rival)
 
 
 @inlined

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..kernels.book import Model, Stage
-from ..kernels.parts import choose
+from ..kernels.parts import choose, on_gpu
 from ..least_squares import LeastSquares
 from ..ties import PULL
 
@@ -21,6 +21,7 @@ class Wider:
         return WiderKernel()
 
 
+@on_gpu()
 class WiderKernel(NamedTuple):
     """There is nothing that it needs to know."""
 

@@ -18,7 +18,7 @@ from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Mixture
 from ..certificate import Certificate, counted
 from ..checks import checked_whole
-from ..contests import Contest, Contests
+from ..contests import ByGap, Contest, Contests
 from ..errors import (
     ExplorationOver,
     InvalidArgument,
@@ -28,10 +28,12 @@ from ..errors import (
 )
 from ..html import MOST, as_html
 from ..least_squares import LeastSquares
+from ..many_arms import ManyArms
 from ..problem import Problem
 from ..pulls import PullRule
 from ..pulls.base import Learner
 from ..stopping import Eliminating, Margin, StoppingRule
+from ..tall import is_tall
 from .saving import Savable
 
 # Pull each arm once, or only as many as there are dimensions; or the second where arms are many.
@@ -40,6 +42,9 @@ Start: TypeAlias = Literal["each", "spanning", "auto"]
 # start took from 94 % fewer samples to 3 % more; with fewer arms there is little to save
 # (docs/how-to-choose.md).
 MANY = 2
+# After so many pulls for each dimension a pull moves the estimate of very many arms by so little
+# that a round can do with looking at few of them.
+SETTLED = 15
 # How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
 # for stopping and for what to pull.
 Elimination: TypeAlias = Literal["none", "stop", "sample"]
@@ -288,12 +293,13 @@ class EachArm:
     problem: Problem
 
     def pick(self, estimate: LeastSquares) -> int:
+        if (arm := estimate.first_unpulled()) is not None:
+            return arm
         can_pull = self.problem.can_pull
         return int(np.where(can_pull, estimate.counts, estimate.pulls + 1).argmin())
 
     def over(self, estimate: LeastSquares) -> bool:
-        counts = estimate.counts
-        return bool(counts[self.problem.can_pull].all())
+        return estimate.first_unpulled() is None
 
 
 @dataclass(frozen=True)
@@ -349,7 +355,27 @@ class ContestExplorer(Conversation):
 
     def _update(self, arm: int, reward: float) -> None:
         self.estimate.update(arm, reward)
+        self._look_at_fewer()
         self._look()
+
+    def _look_at_fewer(self) -> None:
+        """If arms are very many, keep the numbers of all up to date only while that pays.
+
+        While an opening goes on nobody reads them; later, until the first pulls have settled what
+        is roughly true, the next round needs most of them.
+        """
+        estimate, (opening, contests, _, stopping) = self.estimate, self.parts
+        soon = SETTLED * estimate.features.shape[1]
+        if (
+            type(estimate) is LeastSquares
+            and estimate.ready
+            and is_tall(estimate.features)
+            and isinstance(contests, ByGap)
+            and contests.foreseeable
+            and isinstance(stopping, Margin)
+            and (estimate.pulls >= soon or not opening.over(estimate))
+        ):
+            self.estimate = ManyArms(estimate)
 
     def _look(self) -> None:
         """See which contest is closest now, and whether the question is answered."""
@@ -394,10 +420,15 @@ class ContestExplorer(Conversation):
     def _kept(self) -> dict[str, Any]:
         pull = self.parts.pull
         memory = pull.memory._asdict() if isinstance(pull, Learner) else {}
-        return {
+        kept = {
             "stopping": self.parts.stopping.kept(),
             "memory": {name: array.tolist() for name, array in memory.items()},
         }
+        return kept | {"many": True} if isinstance(self.estimate, ManyArms) else kept
+
+    def _prepare(self, kept: dict[str, Any]) -> None:
+        if kept.get("many"):
+            self.estimate = ManyArms(self.estimate)
 
     def _restore(self, kept: dict[str, Any]) -> None:
         opening, contests, pull, stopping = self.parts

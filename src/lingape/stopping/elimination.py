@@ -9,7 +9,7 @@ from ..arrays import FloatArray, IntArray
 from ..bounds.base import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.book import Stage
-from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly
+from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly, on_gpu, restart
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -76,6 +76,7 @@ class Eliminating:
             self.dropped.setdefault(leader, {})[rival] = margin
 
 
+@on_gpu()
 class EliminatingKernel(NamedTuple):
     epsilon: float
     near: float  # as of MarginKernel
@@ -116,6 +117,11 @@ def _(
     stopping: EliminatingKernel, leader: int, margin: float, pulls: int, noise_scale: float
 ) -> int:
     return STOP if margin <= stopping.epsilon else GO_ON
+
+
+@restart.of(EliminatingKernel)
+def _(stopping: EliminatingKernel) -> None:
+    stopping.dropped[:] = math.inf
 
 
 @nearly.of(EliminatingKernel)

@@ -10,7 +10,7 @@ from ..arrays import FloatArray, IntArray
 from ..bounds.base import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.book import Stage
-from ..kernels.parts import GO_ON, STOP_IF_FRESH, decide, nearly
+from ..kernels.parts import GO_ON, STOP_IF_FRESH, decide, nearly, on_gpu
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -22,6 +22,7 @@ class Margin:
     problem: Problem
     unasked: ClassVar[Unasked] = {}
     skips: ClassVar[bool] = True  # a test that cannot succeed may be left out
+    shortlists: ClassVar[bool] = True
 
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
@@ -60,6 +61,7 @@ class Margin:
         return MarginKernel(self.problem.epsilon, near(stage.bound))
 
 
+@on_gpu()
 class MarginKernel(NamedTuple):
     epsilon: float
     near: float  # look closer when widths this much shorter would settle it; 0 for never

@@ -38,7 +38,7 @@ class Clock:
     ) -> None:
         self._total, self._earlier, self._workers = total, len(earlier), workers
         self._start = time.perf_counter()
-        self._taken: dict[tuple[str, ...], list[float]] = {}
+        self._taken: dict[tuple[str, ...], tuple[float, int]] = {}  # seconds, and runs
         for row in earlier:
             self._note(row)
         self._waiting = Counter((explorer, instance) for explorer, instance, _ in tasks)
@@ -62,13 +62,14 @@ class Clock:
 
     def _note(self, row: Row) -> None:
         for like in (row.key[:2], row.key[:1], ()):
-            self._taken.setdefault(like, []).append(row.seconds)
+            seconds, runs = self._taken.get(like, (0.0, 0))
+            self._taken[like] = seconds + row.seconds, runs + 1
 
     def _usual(self, explorer: str, instance: str) -> float:
         """Return the mean time of a run: of that pair, else of that explorer, else of any."""
         likes: list[tuple[str, ...]] = [(explorer, instance), (explorer,), ()]
-        taken = next(self._taken[like] for like in likes if like in self._taken)
-        return sum(taken) / len(taken)
+        seconds, runs = next(self._taken[like] for like in likes if like in self._taken)
+        return seconds / runs
 
 
 def _duration(seconds: float) -> str:

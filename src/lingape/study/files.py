@@ -12,7 +12,7 @@ from ..errors import InvalidArgument
 from ..tables import read_arms
 from .study import Study
 
-_KEYS = ("explorers", "instances", "seeds", "max_pulls", "world", "problem")
+_KEYS = ("explorers", "instances", "seeds", "max_pulls", "world", "problem", "lane")
 
 
 def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:

@@ -5,15 +5,15 @@ import inspect
 import re
 import signal
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
-from itertools import product
+from itertools import islice, product
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,14 +24,18 @@ from ..errors import InvalidArgument, LingapeError, MissingExtra
 from ..explorers import Explorer
 from ..kernels.parts import has_kernel
 from ..lanes import compiled_lane
+from ..many import check_gpu, played_on_gpu
 from ..noise import checked_noise
 from ..problem import Problem
 from ..provenance import provenance
-from ..runs import MAX_PULLS, check_promise, checked_limit, run
+from ..runs import MAX_PULLS, Ending, check_promise, checked_limit, run
 from .clock import Clock, Pace
 from .results import FORMAT, VERSION, Results, Row, RowLog
 
 MOST_JOBS, MOST_SEEDS = 10_000, 1_000_000
+CHUNK = 0.3  # seconds for which a worker is sent runs
+LEAST_SECONDS = 2e-4  # that making an explorer takes, beside its run
+Task: TypeAlias = tuple[str, str, int]  # explorer, instance and seed
 # What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
 Builder: TypeAlias = Callable[..., Explorer] | str
 
@@ -49,6 +53,8 @@ class Study:
     problem: settings of every problem: delta, epsilon, noise (1 unless given, and "binary" in the
         world "zero_one"), norm_bound (S, the length of θ unless given).
     max_pulls: where runs are stopped.
+    lane: "gpu" plays on an NVIDIA GPU what can be played there, with other noise of the same
+        distribution; all else, and "auto", is for processors.
 
     All explorers meet the same noise: that of the n-th pull depends on the instance's name and the
     seed, not on the explorer. So results depend neither on the number and order of workers nor on
@@ -68,31 +74,48 @@ class Study:
         max_pulls: int = MAX_PULLS,
         world: str = "gaussian",
         problem: Mapping[str, Any] | None = None,
+        lane: Literal["auto", "gpu"] = "auto",
     ) -> None:
         self.explorers = _labelled(explorers)
+        self._told_theta = {
+            label for label, build in self.explorers.items() if specs.takes_theta(build)
+        }
         self.instances = _named(instances)
         self.seeds = _seeds(seeds)
         self.max_pulls = checked_limit(max_pulls)
         self.world, self.problem = world, _settings(problem, world)
+        if lane not in ("auto", "gpu"):
+            raise InvalidArgument(f'lane must be "auto" or "gpu"; got {lane!r}.')
+        self.lane = lane
         if not isinstance(world, str) or world not in ENVIRONMENTS:
             raise InvalidArgument(
                 f"world must be one of {', '.join(ENVIRONMENTS)}; got {world!r}."
             )
+        # Of each instance, so that its runs share what follows from the arms alone.
+        self._posed: dict[Instance, Problem] = {}
+        self._environments: dict[Instance, Environment] = {}
         for instance in self.instances.values():  # find mistakes before the first run
             check_promise(self.posed(instance), self.environment(instance))
 
     def posed(self, instance: Instance) -> Problem:
         """Return the problem that explorers are given for an instance."""
-        try:
-            return instance.problem(**self.problem)
-        except TypeError as reason:
-            raise InvalidArgument(
-                "Settings of a problem are delta, epsilon, noise and norm_bound; got "
-                f"{', '.join(self.problem)}."
-            ) from reason
+        if instance not in self._posed:
+            try:
+                self._posed[instance] = instance.problem(**self.problem)
+            except TypeError as reason:
+                raise InvalidArgument(
+                    "Settings of a problem are delta, epsilon, noise and norm_bound; got "
+                    f"{', '.join(self.problem)}."
+                ) from reason
+        return self._posed[instance]
 
     def environment(self, instance: Instance) -> Environment:
         """Return the world in which runs on an instance take place."""
+        if instance not in self._environments:
+            self._environments[instance] = self._new_environment(instance)
+        return self._environments[instance]
+
+    def _new_environment(self, instance: Instance) -> Environment:
         if self.world == "gaussian":
             scale = self.posed(instance).noise.scale
             return instance.gaussian(scale=1.0 if scale is None else scale)
@@ -107,6 +130,10 @@ class Study:
         return np.random.SeedSequence(
             seed, spawn_key=(zlib.crc32(instance.encode(errors="surrogatepass")),)
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers compute faster what would have to be sent.
+        return self.__dict__ | {"_posed": {}, "_environments": {}}
 
     def __len__(self) -> int:
         """Return the number of runs."""
@@ -139,11 +166,12 @@ class Study:
         found = {} if log is None else {row.key: row for row in log.rows}
         rows = {task: found[task] for task in wanted if task in found}
         tasks = [task for task in wanted if task not in rows]
-        clock = Clock(len(self), list(rows.values()), tasks, workers)
-        if workers > 1:
+        side_by_side = 1 if self.lane == "gpu" else workers
+        clock = Clock(len(self), list(rows.values()), tasks, side_by_side)
+        if workers > 1 and self.lane == "auto":
             self._compile(tasks)
         try:
-            for row in _side_by_side([partial(self.play, *task) for task in tasks], jobs):
+            for row in self._rows(tasks, jobs):
                 rows[row.key] = row
                 if log is not None:
                     log.append(row)
@@ -154,7 +182,7 @@ class Study:
                 log.close()
         return Results(self, [rows[task] for task in self._in_order()])
 
-    def _compile(self, tasks: list[tuple[str, str, int]]) -> None:
+    def _compile(self, tasks: list[Task]) -> None:
         """Compile for each explorer, so that workers find the code on disk.
 
         Compiling takes much memory, which numba keeps, and joblib restarts workers that grow.
@@ -164,7 +192,7 @@ class Study:
             world: Any = self.environment(where)
             # Whatever is wrong with an explorer is for its run to say.
             with suppress(Exception):
-                made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
+                made = self._made(explorer, where)
                 if has_kernel(world) and (lane := compiled_lane(made)) is not None:
                     lane.prepare(world.kernel())
 
@@ -181,7 +209,7 @@ class Study:
         """
         where = self.instances[instance]
         try:
-            made = specs.make(self.explorers[explorer], self.posed(where), where.theta)
+            made = self._made(explorer, where)
             result = run(
                 made,
                 self.environment(where),
@@ -203,6 +231,58 @@ class Study:
             seconds=result.seconds,
         )
 
+    def _made(self, explorer: str, instance: Instance) -> Explorer:
+        """Return a new explorer for an instance; yardsticks are given θ."""
+        given = {"theta": instance.theta} if explorer in self._told_theta else {}
+        made: Explorer = self.explorers[explorer](self.posed(instance), **given)
+        return made
+
+    def _rows(self, tasks: list[Task], jobs: int) -> Iterator[Row]:
+        """Play runs and yield their rows, as they end."""
+        if self.lane == "gpu":
+            check_gpu()
+            tasks = yield from self._rows_on_gpu(tasks)
+        if jobs == 1 or find_spec("joblib") is None:
+            yield from (self.play(*task) for task in tasks)
+            return
+        import joblib
+
+        chunks = _Chunks(tasks, joblib.effective_n_jobs(jobs))
+        calls = (joblib.delayed(self._play_some)(chunk) for chunk in chunks)
+        for rows in _side_by_side(calls, jobs):
+            chunks.note(rows)
+            yield from rows
+
+    def _rows_on_gpu(self, tasks: list[Task]) -> Generator[Row, None, list[Task]]:
+        """Play what can be played on a GPU, and return the other tasks."""
+        left, seeds = list[Task](), dict[tuple[str, str], list[int]]()
+        for explorer, instance, seed in tasks:
+            seeds.setdefault((explorer, instance), []).append(seed)
+        for (explorer, instance), numbers in seeds.items():
+            where = self.instances[instance]
+            made, world = self._made(explorer, where), self.environment(where)
+            key = int(self.noise(instance, 0).generate_state(1, np.uint64)[0])
+            played = played_on_gpu(made, world, np.array(numbers), key, self.max_pulls)
+            if played is None:
+                left += [(explorer, instance, seed) for seed in numbers]
+                continue
+            for n, seed in enumerate(numbers):
+                yield Row(
+                    explorer=explorer,
+                    instance=instance,
+                    seed=seed,
+                    arm=int(played.arms[n]),
+                    correct=bool(played.correct[n]),
+                    pulls=int(played.pulls[n]),
+                    counts=tuple(played.counts[n].tolist()),
+                    ending=(Ending.SETTLED if played.settled[n] else Ending.LIMIT).value,
+                    seconds=played.seconds / len(numbers),
+                )
+        return left
+
+    def _play_some(self, tasks: list[Task]) -> list[Row]:
+        return [self.play(*task) for task in tasks]
+
     def header(self) -> dict[str, Any]:
         """Return what a file of rows says first: the study, and what it ran on."""
         return {
@@ -214,15 +294,16 @@ class Study:
                 "seeds": list(self.seeds),
                 "max_pulls": self.max_pulls,
                 "world": self.world,
+                "lane": self.lane,
                 "problem": {name: _told(value) for name, value in self.problem.items()},
             },
             "ran_on": provenance(),
         }
 
-    def _in_order(self) -> Iterator[tuple[str, str, int]]:
+    def _in_order(self) -> Iterator[Task]:
         return product(self.explorers, self.instances, self.seeds)
 
-    def _tasks(self) -> list[tuple[str, str, int]]:
+    def _tasks(self) -> list[Task]:
         """Return the runs, seed by seed, so that an interrupted study has some of each."""
         pairs = list(product(self.explorers, self.instances))
         return [(*pair, seed) for seed in self.seeds for pair in pairs]
@@ -243,20 +324,41 @@ def _processes(jobs: int) -> int:
     return max(1, int(joblib.effective_n_jobs(jobs)))
 
 
-def _side_by_side(tasks: list[Callable[[], Row]], jobs: int) -> Iterator[Row]:
-    """Yield what the tasks return, as they end."""
-    if jobs == 1 or find_spec("joblib") is None:
-        yield from (task() for task in tasks)
-        return
+class _Chunks:
+    """Runs in chunks for workers, of about CHUNK seconds once it is known how long runs take.
+
+    Sending runs one by one would take longer than playing short ones.
+    """
+
+    def __init__(self, tasks: list[Task], workers: int) -> None:
+        self._tasks, self._workers = tasks, workers
+        self._seconds, self._runs = 0.0, 0
+
+    def note(self, rows: list[Row]) -> None:
+        """Learn from a chunk that has ended."""
+        self._seconds += sum(row.seconds for row in rows) + LEAST_SECONDS * len(rows)
+        self._runs += len(rows)
+
+    def __iter__(self) -> Iterator[list[Task]]:
+        start = 0
+        while start < len(self._tasks):
+            fits = int(CHUNK * self._runs / self._seconds) if self._runs else 1
+            share = (len(self._tasks) - start) // (4 * self._workers)  # so that all end together
+            end = start + max(1, min(fits, share))
+            yield self._tasks[start:end]
+            start = end
+
+
+def _side_by_side(calls: Iterator[Any], jobs: int) -> Iterator[list[Row]]:
+    """Yield what the calls return, as they end."""
     import joblib
 
-    calls = [joblib.delayed(task)() for task in tasks]
     try:
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        parallel = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     except ValueError:  # Ray's backend returns results only when all are there
         some = 8 * joblib.effective_n_jobs(jobs)
-        for start in range(0, len(calls), some):
-            yield from joblib.Parallel(n_jobs=jobs)(calls[start : start + some])
+        while group := list(islice(calls, some)):
+            yield from joblib.Parallel(n_jobs=jobs)(group)
     else:
         with _children_without_interrupts():
             rows = parallel(calls)

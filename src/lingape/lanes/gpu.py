@@ -1,0 +1,467 @@
+"""Whole runs on a GPU: one thread plays one run after the other, until none is left.
+
+The loop is that of compiled.py, made of the same functions of the same kernels, so that an
+explorer runs here if its kernels are marked `on_gpu` (kernels/parts.py). What differs:
+
+- Each thread has its own book, and its own copies of what kernels keep, in arrays whose sizes are
+  constants of the compiled code (`source_of`): loops over few arms are then unrolled. Of few arms
+  the book holds gap variances alone, in shared memory, where each thread may look at another row.
+- The threads of a warp take every step together. Those whose run is over wait for a step at which
+  others may begin one as well, and caches are rebuilt at such steps. Runs begin there, so that a
+  run has its caches rebuilt at the same pulls however runs are spread over threads.
+- Noise comes from Philox, by the run and the number of the pull. It is not the noise of the other
+  lanes, and results agree with theirs in distribution.
+
+With NUMBA_ENABLE_CUDASIM=1 the same functions run without a GPU, very slowly, as plain Python.
+"""
+
+import functools
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numba import cuda
+
+from ..arrays import FloatArray, IntArray
+from ..kernels.book import (
+    CHECKED,
+    LEADING,
+    MARGIN,
+    PULLS,
+    REBUILD_AT,
+    ROWS,
+    SUMMED,
+    TICK,
+    Arena,
+    Book,
+    Model,
+    Stage,
+    absorb,
+    new_arena,
+    rebuild,
+)
+from ..kernels.parts import (
+    DECLARED,
+    FIXED,
+    NEEDS_HELP,
+    choose,
+    closest,
+    compiled,
+    glide,
+    inlined,
+    on_gpu,
+    pay,
+    restart,
+)
+from ..kernels.philox import DRAWN, RUN, Philox
+from ..least_squares import ill_conditioned
+from ..scaffold.conversation import ContestExplorer
+from .blocks import SETTLED
+from .compiled import (
+    BROKEN,
+    PLAYING,
+    STALE,
+    Kernels,
+    judged,
+    kernels_of,
+    say_once,
+    stage_of,
+)
+
+SIMULATED = bool(cuda.config.ENABLE_CUDASIM)
+THREADS = 32  # per block
+BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
+SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
+FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
+MOST = 4_000  # arms times dimensions: what a thread has memory for
+EACH = 64  # steps after which threads may begin a run, or rebuild caches
+PATIENCE = 2.0  # seconds that a launch, which cannot be interrupted, should take
+# Not in shared memory: what fits into registers, and what is looked at in rebuilds only.
+ELSEWHERE = {"c", "scores", "b", "row_of", "owner", "used", "products", "counted"}
+IDLE = -1
+
+
+@on_gpu("runs", "queue", "arms", "margins", "endings", "counts")
+class Task(NamedTuple):
+    """What is to be played, and where results go."""
+
+    runs: IntArray  # their numbers
+    queue: IntArray  # (1,) how many runs have begun
+    until: int
+    arms: IntArray  # (runs,) the answer
+    margins: FloatArray  # (runs,) B(t) at the end
+    endings: IntArray  # (runs,) SETTLED, PAUSED, or what went wrong
+    counts: IntArray  # (runs, K)
+
+
+@on_gpu("arms")
+class Opening(NamedTuple):
+    """The arms that every run begins with."""
+
+    arms: IntArray
+
+
+@compiled
+def play_contests(
+    arena: Arena,
+    book: Book,
+    bound: Any,
+    contest: Any,
+    pull: Any,
+    stopping: Any,
+    opening: Opening,
+    world: Any,
+    draws: Philox,
+    task: Task,
+) -> None:
+    """Play runs until none is left."""
+    model, clock, run, step = Model(arena, book, bound), book.clock, IDLE, 0
+    while True:
+        if step % EACH == 0 and run == IDLE:
+            run = take(task, draws)
+            if run == IDLE:
+                return
+            _begin(book, opening, world, draws)
+            restart(pull)
+            restart(stopping)
+        if step % EACH == 0 and clock[PULLS] >= clock[REBUILD_AT]:
+            clock[REBUILD_AT] = 0
+        if run != IDLE:
+            status = _turn(model, contest, pull, stopping, world, draws, task.until)
+            if status != PLAYING:
+                task.arms[run], task.margins[run] = clock[LEADING], book.gauge[MARGIN]
+                task.endings[run] = status
+                for k in range(len(book.counts)):
+                    task.counts[run, k] = book.counts[k]
+                run = IDLE
+        step += 1
+
+
+@inlined
+def take(task: Task, draws: Philox) -> int:
+    """Return the next run, whose noise is ready, or IDLE if none is left."""
+    run = cuda.atomic.add(task.queue, 0, 1)
+    if run >= len(task.runs):
+        return IDLE
+    draws.place[RUN], draws.place[DRAWN] = task.runs[run], 0
+    return run  # type: ignore[no-any-return]
+
+
+@inlined
+def _begin(book: Book, opening: Opening, world: Any, draws: Philox) -> None:
+    """Make the first pulls of a run."""
+    for k in range(len(book.counts)):
+        book.counts[k], book.sums[k] = 0, 0.0
+    book.used[:] = 0
+    book.clock[TICK], book.clock[CHECKED] = 0, 0
+    book.clock[REBUILD_AT], book.clock[SUMMED] = 0, 0
+    for m in range(len(opening.arms)):
+        arm = opening.arms[m]
+        book.counts[arm] += 1
+        book.sums[arm] += pay(world, arm, draws)
+    book.clock[PULLS] = len(opening.arms)
+
+
+@inlined
+def _turn(
+    model: Model, contest: Any, pull: Any, stopping: Any, world: Any, draws: Philox, until: int
+) -> int:
+    """Look who is closest, and pull unless that ends the run."""
+    book, clock, status = model.book, model.book.clock, STALE
+    leader, rival, factor = 0, 0, 0.0
+    while status == STALE:
+        if clock[REBUILD_AT] == 0:
+            rebuild(model, pull)
+        clock[TICK] += 1
+        leader, rival, margin, factor = closest(contest, model, stopping)
+        clock[LEADING], book.gauge[MARGIN] = leader, margin
+        status = judged(model, contest, stopping, leader, margin, until)
+        if status == STALE:
+            clock[REBUILD_AT] = 0
+    if status == PLAYING:
+        found = leader, rival, factor
+        glided = glide(pull, model, contest.means, world, draws, until, found)
+        if glided > 0:
+            clock[PULLS] += glided
+            clock[REBUILD_AT] = 0
+            return PLAYING
+        arm = leader  # if all arms are the same arm
+        if model.arena.twins[leader] != model.arena.twins[rival]:
+            arm = choose(pull, model, leader, rival)
+        if arm == NEEDS_HELP:
+            return NEEDS_HELP
+        paid = pay(world, arm, draws)
+        book.counts[arm] += 1
+        book.sums[arm] += paid
+        clock[PULLS] += 1
+        if not absorb(model, pull, arm, paid):
+            clock[REBUILD_AT] = 0
+    return status
+
+
+class Played(NamedTuple):
+    """The results of runs."""
+
+    arms: IntArray  # (runs,) the answers
+    margins: FloatArray  # (runs,) B(t) at the end
+    settled: Any  # (runs,) whether it was proven
+    counts: IntArray  # (runs, K)
+
+
+class Layout(NamedTuple):
+    """Where arrays of which each thread has its own are to be."""
+
+    often: set[tuple[int, ...]]  # shapes of those for shared memory
+    sizes: dict[int, str]  # expressions of sizes that are not to be constants
+
+
+class GpuLane:
+    """Runs of an explorer on a GPU, from the beginning.
+
+    loop: what plays them.
+    parts: what it needs before the world, the noise and the task.
+    arms: how many there are.
+    """
+
+    def __init__(
+        self, loop: Callable[..., None], parts: dict[str, Any], arms: int, layout: Layout
+    ) -> None:
+        self._loop, self._parts, self._arms, self._layout = loop, parts, arms, layout
+        self.compiling = 0.0  # seconds that the last call of `play` spent on it
+
+    @classmethod
+    def of(cls, explorer: Any) -> Self | None:
+        """Return a lane, or None, saying so once, if the explorer has none."""
+        lacking = type(explorer).__name__
+        if isinstance(explorer, ContestExplorer) and not explorer.estimate.pulls:
+            stage = _with_gaps(stage_of(explorer))
+            made = kernels_of(explorer, stage)
+            if isinstance(made, Kernels):
+                lacking = _lacking(explorer, made)
+                if not lacking:
+                    made = made._replace(pull=_completed(explorer.parts.pull, made.pull, stage))
+                    return cls._of_contests(explorer, stage, made)
+            else:
+                lacking = made
+        say_once(lacking, "GPU", "compiled")
+        return None
+
+    @classmethod
+    def _of_contests(cls, explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> Self:
+        book, count = stage.book, len(stage.problem)
+        parts = {
+            "arena": new_arena(stage.estimate, stage.problem.noise_scale),
+            "book": book,
+            **kernels._asdict(),
+            "opening": Opening(_opening(explorer)),
+        }
+        layout = Layout(set(), {count: "len(arena_twins)"})
+        if count <= FEW:
+            layout = Layout({book.gap_variance.shape, book.counts.shape}, {})
+        return cls(play_contests, parts, count, layout)
+
+    def play(
+        self,
+        world: Any,
+        runs: IntArray,
+        key: int,
+        until: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> Played:
+        """Play these runs, each until settled or `until` pulls.
+
+        runs: numbers, which with the key say what noise each meets.
+        progress: called with the number of runs played, every few seconds.
+        """
+        begun = time.perf_counter()
+        self._launch(world, runs[:0], key, until)
+        self.compiling = time.perf_counter() - begun
+        wave, pieces, done = _threads(), list[Played](), 0
+        ahead = wave
+        while done < len(runs):
+            begun = time.perf_counter()
+            pieces.append(self._launch(world, runs[done : done + ahead], key, until))
+            done += len(pieces[-1].arms)
+            more = PATIENCE / (time.perf_counter() - begun)
+            ahead = wave * max(1, min(int(more * ahead / wave), 4 * ahead // wave))
+            if progress is not None:
+                progress(done)
+        return Played(*(np.concatenate(values) for values in zip(*pieces, strict=True)))
+
+    def _launch(self, world: Any, runs: IntArray, key: int, until: int) -> Played:
+        number = len(runs)
+        task = Task(
+            runs=runs,
+            queue=np.zeros(1, dtype=np.int64),
+            until=until,
+            arms=np.zeros(number, dtype=np.int64),
+            margins=np.zeros(number),
+            endings=np.zeros(number, dtype=np.int64),
+            counts=np.zeros((number, self._arms), dtype=np.int64),
+        )
+        draws = Philox(np.array([key], dtype=np.uint64), np.zeros(2, dtype=np.int64), np.zeros(4))
+        parts = {**self._parts, "world": world, "draws": draws, "task": task}
+        source = source_of(self._loop, parts, self._layout)
+        arguments = [_on_device(value) for value in source.arguments]
+        threads = max(1, min(number, THREADS))
+        blocks = -(-min(number, _threads()) // threads) or 1
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Grid size")  # few runs need few threads
+            kernel_of(source.text, source.kinds)[blocks, threads](*arguments)
+        for value, there in zip(source.arguments, arguments, strict=True):
+            if any(value is result for result in task[-4:]):
+                there.copy_to_host(value)
+        if (task.endings == BROKEN).any():
+            raise ill_conditioned(self._parts["arena"].ridge)
+        return Played(task.arms, task.margins, task.endings == SETTLED, task.counts)
+
+
+def _on_device(value: Any) -> Any:
+    return cuda.to_device(value) if isinstance(value, np.ndarray) else value
+
+
+def _threads() -> int:
+    """Return how many runs are under way together, at most."""
+    if SIMULATED:
+        return 4
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * BLOCKS * THREADS
+
+
+def _opening(explorer: ContestExplorer) -> IntArray:
+    """Return the arms that every run begins with, which depend on no reward."""
+    estimate, opening, arms = explorer.estimate.copy(), explorer.parts.opening, list[int]()
+    while not opening.over(estimate):
+        arms.append(opening.pick(estimate))
+        estimate.update(arms[-1], 0.0)
+    return np.array(arms, dtype=np.int64)
+
+
+def _with_gaps(stage: Stage) -> Stage:
+    """Return a stage whose book is for a GPU."""
+    book, count = stage.book, len(stage.problem)
+    rows = count if count <= FEW else ROWS
+    book = book._replace(
+        owner=np.full(rows, -1, dtype=np.int64),
+        used=np.zeros(rows, dtype=np.int64),
+        cross=np.zeros((0, 0) if count <= FEW else (rows, count)),
+        gap_variance=np.zeros((rows, count)),
+    )
+    return stage._replace(book=book, listed=False)
+
+
+def _lacking(explorer: ContestExplorer, kernels: Kernels) -> str:
+    """Return what a GPU cannot do, or ""."""
+    for kernel in kernels:
+        if type(kernel) not in FIXED:
+            return type(kernel).__name__.removesuffix("Kernel")
+    if getattr(kernels.stopping, "near", 0.0):
+        return "refined bounds"
+    if explorer.estimate.features.size > MOST:
+        return f"more than {MOST} features in all"
+    return ""
+
+
+def _completed(pull: Any, kernel: Any, stage: Stage) -> Any:
+    """Return a pull rule's kernel with all that a run may have asked for on the way."""
+    if not hasattr(pull, "help"):
+        return kernel
+    count, features = len(stage.problem), stage.estimate.features
+    for i in range(count):
+        for j in range(i):
+            if stage.problem.twins[i] != stage.problem.twins[j]:
+                kernel = pull.help(kernel, features, stage.book.means, i, j)
+    return kernel
+
+
+class Source(NamedTuple):
+    """A function that a GPU starts, for arrays of certain sizes, as text."""
+
+    text: str
+    kinds: tuple[Callable[..., Any], ...]  # the loop, and the types of the parts
+    arguments: tuple[Any, ...]
+
+
+def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) -> Source:
+    """Write the function that makes each thread's own copies of what changes in a run, and plays.
+
+    parts: what the loop needs, by name.
+    """
+    room, arguments, own = SHARED // THREADS, dict[str, Any](), dict[int, str]()
+    kinds: dict[str, Callable[..., Any]] = {"loop": loop}
+    lines = ["thread = cuda.threadIdx.x"]
+
+    def write(name: str, part: Any) -> None:
+        nonlocal room
+        for field, value in zip(part._fields, part, strict=True):
+            place = f"{name}_{field}"
+            if isinstance(value, tuple):
+                write(place, value)
+            elif id(value) in own:  # a part may keep an array of the book
+                lines.append(f"{place} = {own[id(value)]}")
+            elif not isinstance(value, np.ndarray) or field in FIXED[type(part)]:
+                arguments[place] = value
+            else:
+                own[id(value)] = place
+                often = value.shape in layout.often and field not in ELSEWHERE
+                if often and value.nbytes <= room:
+                    room -= value.nbytes
+                    made = _shared(value)
+                else:
+                    made = _local(value, layout.sizes)
+                # In the simulator, two shared arrays on one line would be one.
+                lines.append(f"{place} = {made}")
+        kinds[f"{name}_kind"] = type(part)
+        fields = ", ".join(f"{field}={name}_{field}" for field in part._fields)
+        lines.append(f"{name} = {name}_kind({fields})")
+
+    for name, part in parts.items():
+        write(name, part)
+    text = [
+        f"def made({', '.join(kinds)}):",
+        f"    def entry({', '.join(arguments)}):",
+        *(f"        {line}" for line in lines),
+        f"        loop({', '.join(parts)})",
+        "    return entry",
+    ]
+    return Source("\n".join(text), tuple(kinds.values()), tuple(arguments.values()))
+
+
+def _shared(like: Any) -> str:
+    """Return an expression for an array of which each thread of a block has its own."""
+    whole = f"cuda.shared.array({(*like.shape, THREADS)}, np.{like.dtype.name})"
+    return f"{whole}[{':, ' * like.ndim}thread]"
+
+
+def _local(like: Any, sizes: dict[int, str]) -> str:
+    """Return an expression for a thread's own array.
+
+    sizes: that the compiler is not to know, to keep it from unrolling long loops.
+    """
+    whole = f"cuda.local.array({tuple(max(1, n) for n in like.shape)}, np.{like.dtype.name})"
+    ends = ", ".join(f":{sizes.get(n, n)}" for n in like.shape)
+    return f"{whole}[{ends}]" if sizes or not like.size else whole
+
+
+@functools.cache
+def kernel_of(text: str, kinds: tuple[Callable[..., Any], ...]) -> Any:
+    """Return what numba makes of a function's text."""
+    made: dict[str, Any] = {}
+    exec(text, globals(), made)
+    if not SIMULATED:
+        _declare()
+    return cuda.jit(made["made"](*kinds))
+
+
+_told = 0  # how many of DECLARED numba-cuda knows
+
+
+def _declare() -> None:
+    """Declare functions of parts.py that have been defined since the last time."""
+    global _told
+    from numba.cuda.extending import overload
+
+    for function, chosen, inline in DECLARED[_told:]:
+        overload(function, strict=False, jit_options={"forceinline": inline})(chosen)
+    _told = len(DECLARED)
