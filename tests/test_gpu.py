@@ -30,7 +30,7 @@ from lingape import (
     soare,
     sphere,
 )
-from lingape.kernels.parts import normal, pay, uniform
+from lingape.kernels.parts import draw_normal, draw_uniform, pay
 from lingape.kernels.philox import Philox, philox
 from lingape.lanes import gpu
 from lingape.lanes.gpu import GpuLane
@@ -74,9 +74,9 @@ def test_philox_gives_the_published_numbers(counter, key, words):
 
 def test_noise_is_normal_or_uniform():
     source = draws()
-    values = np.array([normal(source) for _ in range(20_000)])
+    values = np.array([draw_normal(source) for _ in range(20_000)])
     source = draws(number=1)
-    shares = np.array([uniform(source) for _ in range(20_000)])
+    shares = np.array([draw_uniform(source) for _ in range(20_000)])
     # Within four standard errors, for these seeds.
     assert abs(values.mean()) < 4 / 20_000**0.5
     assert abs((values**2).mean() - 1) < 4 * (2 / 20_000) ** 0.5
@@ -91,7 +91,7 @@ def test_normal_numbers_are_finite_at_the_ends(monkeypatch):
     for bits in (0, 2**32 - 1):
         words = (np.uint64(bits),) * 4
         monkeypatch.setattr("lingape.kernels.philox.philox", lambda *_, words=words: words)
-        assert np.isfinite([normal(draws()) for _ in range(4)]).all()
+        assert np.isfinite([draw_normal(draws()) for _ in range(4)]).all()
 
 
 PARTS = {
@@ -157,10 +157,12 @@ def test_so_are_races(noise, world, epsilon):
 def compare_races(problem, environment, *, runs, max_pulls):
     played = gpu_lane(Race(problem)).play(environment.kernel(), np.arange(runs), KEY, max_pulls)
     for number in range(runs):
-        result = run(Race(problem), Fed(environment, number), lane="plain", max_pulls=max_pulls)
+        explorer = Race(problem)
+        result = run(explorer, Fed(environment, number), lane="plain", max_pulls=max_pulls)
         assert played.counts[number].tolist() == result.counts.tolist()
         assert played.arms[number] == result.arm
         assert played.settled[number] == result.certificate.settled
+        assert played.in_play[number].tolist() == explorer.in_play.tolist()
 
 
 def test_so_are_races_among_arms_that_are_alike_and_among_more_arms():
@@ -250,6 +252,9 @@ def test_processors_give_the_same_kind_of_result():
     assert many.lane == "plain" and many.settled.all() and many.pulls.std() > 0
     assert explorer.estimate.pulls == 0
     assert 0 < many.error_rate()[1] < 1
+    assert many.in_play is None
+    races = run_many(Race(instance.problem()), instance.gaussian(), runs=2, lane="plain")
+    assert races.in_play.tolist() == [[True, False, False]] * 2
 
 
 def test_a_study_plays_on_a_gpu_what_it_can(caplog):

@@ -30,6 +30,7 @@ class Runs:
     arms: the answers, or best guesses at the limit.
     pulls: how many there were in each.
     counts: how many of each arm, a row per run.
+    in_play: of races, which arms were not discarded, a row per run; else None.
     settled: whether the answer was proven.
     finished: whether it ended by itself, settled or with its budget spent, and not at the limit.
     true_gaps: how much better another arm really is than the answer.
@@ -42,6 +43,7 @@ class Runs:
     arms: IntArray
     pulls: IntArray
     counts: IntArray
+    in_play: BoolArray | None
     settled: BoolArray
     finished: BoolArray
     true_gaps: FloatArray
@@ -59,7 +61,10 @@ class Runs:
         return int((self.settled & ~self.correct).sum())
 
     def error_rate(self, *, confidence: float = 0.95) -> tuple[float, float]:
-        """Return an interval for how often that happens, exact (Clopper and Pearson)."""
+        """Return an interval for how often that happens, exact (Clopper and Pearson).
+
+        confidence: with which it contains the true rate.
+        """
         return clopper_pearson(self.wrong, len(self), confidence=confidence)
 
     def __str__(self) -> str:
@@ -123,13 +128,12 @@ def run_many(
         if played is not None:
             return played
         lane = "auto"
-    begun, found = time.perf_counter(), []
+    begun, found, in_play = time.perf_counter(), [], []
     for n in range(number):
-        noise = np.random.SeedSequence(seed, spawn_key=(n,))
-        result = run(
-            copy.deepcopy(explorer), environment, seed=noise, max_pulls=max_pulls, lane=lane
-        )
-        found.append(result)
+        noise, played_once = np.random.SeedSequence(seed, spawn_key=(n,)), copy.deepcopy(explorer)
+        found.append(run(played_once, environment, seed=noise, max_pulls=max_pulls, lane=lane))
+        if isinstance(played_once, Race):
+            in_play.append(played_once.in_play)
         if progress is not None:
             progress(n + 1)
     taken = sum(result.seconds for result in found)
@@ -137,6 +141,7 @@ def run_many(
         arms=np.array([result.arm for result in found]),
         pulls=np.array([result.pulls for result in found]),
         counts=np.array([result.counts for result in found]),
+        in_play=np.array(in_play) if in_play else None,
         settled=np.array([result.ending is Ending.SETTLED for result in found]),
         finished=np.array([result.ending is not Ending.LIMIT for result in found]),
         true_gaps=np.array([result.true_gap for result in found]),
@@ -171,6 +176,7 @@ def played_on_gpu(
         arms=played.arms,
         pulls=played.counts.sum(axis=1),
         counts=played.counts,
+        in_play=played.in_play if isinstance(explorer, Race) else None,
         settled=played.settled,
         finished=played.settled,
         true_gaps=gaps,

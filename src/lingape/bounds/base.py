@@ -176,6 +176,10 @@ class NormWidths:
     def lengthening(
         self, problem: Problem, before: FloatArray, now: FloatArray, shift: float
     ) -> tuple[float, float]:
+        """Return how much the radius has grown: norms have not.
+
+        problem, before, now, shift: as for `Foreseeable.lengthening`.
+        """
         return float(now[0] / before[0]), 0.0
 
 

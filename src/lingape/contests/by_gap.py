@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds.base import Foreseeable
 from ..kernels.book import Model, Stage, row_for
-from ..kernels.loops import first_from, largest
+from ..kernels.loops import FEW, first_from, largest
 from ..kernels.parts import closest, inlined, narrow, on_gpu, radius, write_ends
 from ..least_squares import LeastSquares
 from ..many_arms import ManyArms
@@ -116,18 +116,36 @@ def furthest(
     The leader's duplicates get -∞. B(t) is 0 if all arms are the same arm, and NaN if some score
     is.
     """
-    count, same, others, lost = len(means), twins[leader], 0, 0
-    for k in range(count):
-        if twins[k] == same:
-            scores[k] = -math.inf
-        else:
-            others += 1
-        lost += scores[k] != scores[k]  # NaN must not go unnoticed
-    best = largest(scores)
+    count, (best, others, lost) = len(means), _highest(scores, twins, twins[leader])
     rival = leader + 1 if leader + 1 < count else 0
-    margin = 0.0 if others == 0 else math.nan
-    if lost == 0 and best > -math.inf:
+    margin = math.nan if others else 0.0
+    if not lost and best > -math.inf:
         top = first_from(scores, best)
         margin = best - means[leader]
         rival = first_from(scores, best - RIVAL * (best - means[top]))
     return rival, margin
+
+
+@inlined
+def _highest(scores: FloatArray, twins: IntArray, same: int) -> tuple[float, bool, bool]:
+    """Return the highest score of arms that are not the same, if there are any, and if one is NaN.
+
+    The others get -∞.
+    """
+    best, others, lost, number, count = -math.inf, False, False, 0, len(scores)
+    if count <= FEW:
+        for k in range(count):
+            score = scores[k] if twins[k] != same else -math.inf
+            scores[k] = score
+            others = others or twins[k] != same
+            lost = lost or score != score
+            best = score if score > best else best
+        return best, others, lost
+    for k in range(count):
+        if twins[k] == same:
+            scores[k] = -math.inf
+            number += 1
+    others, number = number < count, 0
+    for k in range(count):
+        number += scores[k] != scores[k]
+    return largest(scores), others, number > 0

@@ -98,7 +98,7 @@ class Leaders(NamedTuple):
     listed: Listed
 
 
-class Shortlist(NamedTuple):
+class RivalList(NamedTuple):
     """The rivals that can matter to a leader."""
 
     pulls: int  # when it was drawn up
@@ -110,8 +110,8 @@ class Shortlist(NamedTuple):
 class Lists(NamedTuple):
     """The shortlists for one leader."""
 
-    long: Shortlist  # drawn from all arms
-    short: Shortlist | None  # drawn from the long one
+    long: RivalList  # drawn from all arms
+    short: RivalList | None  # drawn from the long one
     again: int  # the number of pulls from which on to try a short one
 
 
@@ -193,14 +193,14 @@ class _Round:
         shift = before.shift(self.now)
         return self.bound.lengthening(self.problem, before.factors, self.now.factors, shift)
 
-    def _others(self, shortlist: Shortlist) -> float:
+    def _others(self, shortlist: RivalList) -> float:
         """Return what those not listed can reach now at most."""
         then, rivals = shortlist.then, shortlist.rivals
         c, e = self._lengthening(then)
         return rivals.others(then.drift(self.now) + e) + (c - 1.0 + ROUNDING * c) * rivals.widest
 
     def _rival(
-        self, leader: int, shortlist: Shortlist, others: float
+        self, leader: int, shortlist: RivalList, others: float
     ) -> tuple[Contest | None, int]:
         """Return the closest contest by a list, and how many exact ends that took.
 
@@ -244,7 +244,7 @@ class _Round:
             ends.append(float(y @ estimate.theta + width))
         return max(ends)
 
-    def long_list(self, leader: int) -> Shortlist:
+    def long_list(self, leader: int) -> RivalList:
         """Return a list drawn from all arms, and note the list of leaders too."""
         estimate, features = self.estimate, self.estimate.features
         gaps, widths, norms = self._looked_at(leader, features)
@@ -257,9 +257,9 @@ class _Round:
         gaps += widths
         gaps[estimate.twins == estimate.twins[leader]] = -np.inf
         rivals = _listed(features, gaps, widths, norms, allowance, LONG)
-        return Shortlist(estimate.pulls, self.now, self.now, rivals)
+        return RivalList(estimate.pulls, self.now, self.now, rivals)
 
-    def _short_list(self, leader: int, long: Shortlist) -> Shortlist:
+    def _short_list(self, leader: int, long: RivalList) -> RivalList:
         """Return a list drawn from a long one that is refreshed."""
         rivals, theta = long.rivals, self.now.theta
         ends = rivals.features @ theta
@@ -268,9 +268,9 @@ class _Round:
         allowance = SHORT_ALLOWANCE * _radius(rivals.widths, rivals.norms)
         short = _listed(rivals.features, ends, rivals.widths, rivals.norms, allowance, SHORT)
         short = short._replace(arms=rivals.arms[short.arms])
-        return Shortlist(self.estimate.pulls, self.now, self.now, short)
+        return RivalList(self.estimate.pulls, self.now, self.now, short)
 
-    def _refreshed(self, leader: int, shortlist: Shortlist) -> Shortlist:
+    def _refreshed(self, leader: int, shortlist: RivalList) -> RivalList:
         """Return a list with the widths that the rivals on it have now."""
         _, widths, norms = self._looked_at(leader, shortlist.rivals.features)
         rivals = shortlist.rivals._replace(widths=widths, norms=norms)

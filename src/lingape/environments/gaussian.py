@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..checks import as_float
 from ..errors import InvalidEnvironment
-from ..kernels.parts import normal, on_gpu, pay, uniform
+from ..kernels.parts import draw_normal, draw_uniform, on_gpu, pay
 from .base import World
 
 
@@ -53,7 +53,7 @@ class WorldKernel(NamedTuple):
 @pay.of(WorldKernel)
 def _(world: WorldKernel, arm: int, rng: Any) -> float:
     if world.low == world.high:
-        return world.means[arm] + world.scale * normal(rng)  # type: ignore[no-any-return]
-    if world.low + (world.high - world.low) * uniform(rng) < world.means[arm]:
+        return world.means[arm] + world.scale * draw_normal(rng)  # type: ignore[no-any-return]
+    if world.low + (world.high - world.low) * draw_uniform(rng) < world.means[arm]:
         return world.high
     return world.low

@@ -415,13 +415,16 @@ def move(book: Book, leverage: float, surprise: float) -> None:
         i = m if len(owner) == count else owner[m]
         if i >= 0:
             own = c[i]
-            for k in range(count):
-                y = own - c[k]
-                gap_variance[m, k] -= y * y * t
-            if not has_gaps_only(book):
+            if has_gaps_only(book):
+                for k in range(count):
+                    y = own - c[k]
+                    gap_variance[m, k] -= y * y * t
+            else:
                 f = own * t
                 for k in range(count):
+                    y = own - c[k]
                     cross[m, k] -= f * c[k]
+                    gap_variance[m, k] -= y * y * t
     book.gauge[GROWTH] += _log(leverage, s)
 
 

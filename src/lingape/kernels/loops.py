@@ -10,7 +10,7 @@ import math
 from ..arrays import FloatArray
 from .parts import compiled, inlined
 
-FEW = 16  # up to so many values, going through all of them is faster than stopping at one
+FEW = 16  # up to so many values, one loop is faster than several
 
 
 @inlined
@@ -33,16 +33,10 @@ def largest(values: FloatArray) -> float:
 @inlined
 def first_from(values: FloatArray, least: float) -> int:
     """Return the first position whose value is not below `least`; there has to be one."""
-    if len(values) <= FEW:
-        first = 0
-        for k in range(len(values) - 1, -1, -1):
-            if not values[k] < least:
-                first = k
-        return first
-    k = 0
-    while values[k] < least:
-        k += 1
-    return k
+    for k in range(len(values)):  # with an end, so that a GPU can unroll it
+        if not values[k] < least:
+            return k
+    return 0
 
 
 @compiled

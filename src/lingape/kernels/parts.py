@@ -198,18 +198,18 @@ required = functools.partial(part_function, required=True)
 
 @required
 def pay(world: Any, arm: int, rng: Any) -> float:
-    """Draw one reward of an arm, with what `normal` and `uniform` draw."""
+    """Draw one reward of an arm, with what `draw_normal` and `draw_uniform` draw."""
     raise NotImplementedError
 
 
 @part_function
-def normal(draws: Any) -> float:
+def draw_normal(draws: Any) -> float:
     """Draw a number from the standard normal distribution."""
     return draws.standard_normal()  # type: ignore[no-any-return]
 
 
 @part_function
-def uniform(draws: Any) -> float:
+def draw_uniform(draws: Any) -> float:
     """Draw a number uniformly from [0, 1)."""
     return draws.random()  # type: ignore[no-any-return]
 

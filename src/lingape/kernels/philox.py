@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .parts import compiled, inlined, normal, on_gpu, uniform
+from .parts import compiled, draw_normal, draw_uniform, inlined, on_gpu
 
 RUN, DRAWN = 0, 1  # positions in Philox.place
 
@@ -65,7 +65,7 @@ def _two_normals(a: np.uint64, b: np.uint64) -> tuple[float, float]:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-@normal.of(Philox)
+@draw_normal.of(Philox)
 def _(draws: Philox) -> float:
     drawn = draws.place[DRAWN]
     if drawn % 4 == 0:
@@ -82,7 +82,7 @@ def _write_uniforms(draws: Philox, block: int) -> None:
     ahead[0], ahead[1], ahead[2], ahead[3] = a * _UNIT, b * _UNIT, c * _UNIT, d * _UNIT
 
 
-@uniform.of(Philox)
+@draw_uniform.of(Philox)
 def _(draws: Philox) -> float:
     drawn = draws.place[DRAWN]
     if drawn % 4 == 0:

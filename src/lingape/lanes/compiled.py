@@ -283,7 +283,7 @@ class Kernels(NamedTuple):
     stopping: Any
 
 
-class Listed(NamedTuple):
+class ListParts(NamedTuple):
     """A shortlist, and what is made for its arms."""
 
     shortlist: Shortlist
@@ -379,7 +379,7 @@ class ContestLane:
         shortlist, small, contest = self._listed
         return advance_listed, (shortlist, model, small, contest, pull, stopping)
 
-    def _new_list(self, size: int, old: Listed | None = None) -> Listed:
+    def _new_list(self, size: int, old: ListParts | None = None) -> ListParts:
         """Return a shortlist of so many arms, which goes on from an old one."""
         shortlist, book = new_shortlist(self._arena, size), small_book(self._book, size)
         if old is not None:
@@ -388,9 +388,9 @@ class ContestLane:
         stage, contests = self._stage._replace(book=book), self._parts.contests
         bound: Any = contests.bound
         small = Model(small_arena(self._arena, size), book, bound.kernel(stage))
-        return Listed(shortlist, small, contests.kernel(stage))  # type: ignore[attr-defined]
+        return ListParts(shortlist, small, contests.kernel(stage))  # type: ignore[attr-defined]
 
-    def _resize(self, listed: Listed) -> None:
+    def _resize(self, listed: ListParts) -> None:
         """Go on in a shortlist of another size, or without one."""
         shortlist, small, _ = listed
         size = int(shortlist.clock[WANTED])

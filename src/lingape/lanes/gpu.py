@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numba import cuda
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..kernels.book import (
     CHECKED,
     LEADING,
@@ -83,8 +83,8 @@ ELSEWHERE = {"c", "scores", "b", "row_of", "owner", "used", "products", "counted
 IDLE = -1
 
 
-@on_gpu("runs", "queue", "arms", "margins", "endings", "counts")
-class Task(NamedTuple):
+@on_gpu("runs", "queue", "arms", "margins", "endings", "counts", "in_play")
+class Batch(NamedTuple):
     """What is to be played, and where results go."""
 
     runs: IntArray  # their numbers
@@ -94,10 +94,11 @@ class Task(NamedTuple):
     margins: FloatArray  # (runs,) B(t) at the end
     endings: IntArray  # (runs,) SETTLED, PAUSED, or what went wrong
     counts: IntArray  # (runs, K)
+    in_play: BoolArray  # (runs, K) which arms a race has not discarded
 
 
 @on_gpu("arms")
-class Opening(NamedTuple):
+class FirstPulls(NamedTuple):
     """The arms that every run begins with."""
 
     arms: IntArray
@@ -111,16 +112,16 @@ def play_contests(
     contest: Any,
     pull: Any,
     stopping: Any,
-    opening: Opening,
+    opening: FirstPulls,
     world: Any,
     draws: Philox,
-    task: Task,
+    batch: Batch,
 ) -> None:
     """Play runs until none is left."""
     model, clock, run, step = Model(arena, book, bound), book.clock, IDLE, 0
     while True:
         if step % EACH == 0 and run == IDLE:
-            run = take(task, draws)
+            run = take(batch, draws)
             if run == IDLE:
                 return
             _begin(book, opening, world, draws)
@@ -129,28 +130,28 @@ def play_contests(
         if step % EACH == 0 and clock[PULLS] >= clock[REBUILD_AT]:
             clock[REBUILD_AT] = 0
         if run != IDLE:
-            status = _turn(model, contest, pull, stopping, world, draws, task.until)
+            status = _turn(model, contest, pull, stopping, world, draws, batch.until)
             if status != PLAYING:
-                task.arms[run], task.margins[run] = clock[LEADING], book.gauge[MARGIN]
-                task.endings[run] = status
+                batch.arms[run], batch.margins[run] = clock[LEADING], book.gauge[MARGIN]
+                batch.endings[run] = status
                 for k in range(len(book.counts)):
-                    task.counts[run, k] = book.counts[k]
+                    batch.counts[run, k] = book.counts[k]
                 run = IDLE
         step += 1
 
 
 @inlined
-def take(task: Task, draws: Philox) -> int:
+def take(batch: Batch, draws: Philox) -> int:
     """Return the next run, whose noise is ready, or IDLE if none is left."""
-    run = cuda.atomic.add(task.queue, 0, 1)
-    if run >= len(task.runs):
+    run = cuda.atomic.add(batch.queue, 0, 1)
+    if run >= len(batch.runs):
         return IDLE
-    draws.place[RUN], draws.place[DRAWN] = task.runs[run], 0
+    draws.place[RUN], draws.place[DRAWN] = batch.runs[run], 0
     return run  # type: ignore[no-any-return]
 
 
 @inlined
-def _begin(book: Book, opening: Opening, world: Any, draws: Philox) -> None:
+def _begin(book: Book, opening: FirstPulls, world: Any, draws: Philox) -> None:
     """Make the first pulls of a run."""
     for k in range(len(book.counts)):
         book.counts[k], book.sums[k] = 0, 0.0
@@ -208,6 +209,7 @@ class Played(NamedTuple):
     margins: FloatArray  # (runs,) B(t) at the end
     settled: Any  # (runs,) whether it was proven
     counts: IntArray  # (runs, K)
+    in_play: BoolArray  # (runs, K) which arms a race has not discarded
 
 
 class Layout(NamedTuple):
@@ -221,7 +223,7 @@ class GpuLane:
     """Runs of an explorer on a GPU, from the beginning.
 
     loop: what plays them.
-    parts: what it needs before the world, the noise and the task.
+    parts: what it needs before the world, the noise and the batch.
     arms: how many there are.
     """
 
@@ -255,7 +257,7 @@ class GpuLane:
             "arena": new_arena(stage.estimate, stage.problem.noise_scale),
             "book": book,
             **kernels._asdict(),
-            "opening": Opening(_opening(explorer)),
+            "opening": FirstPulls(_opening(explorer)),
         }
         layout = Layout(set(), {count: "len(arena_twins)"})
         if count <= FEW:
@@ -292,7 +294,7 @@ class GpuLane:
 
     def _launch(self, world: Any, runs: IntArray, key: int, until: int) -> Played:
         number = len(runs)
-        task = Task(
+        batch = Batch(
             runs=runs,
             queue=np.zeros(1, dtype=np.int64),
             until=until,
@@ -300,9 +302,10 @@ class GpuLane:
             margins=np.zeros(number),
             endings=np.zeros(number, dtype=np.int64),
             counts=np.zeros((number, self._arms), dtype=np.int64),
+            in_play=np.zeros((number, self._arms), dtype=np.bool_),
         )
         draws = Philox(np.array([key], dtype=np.uint64), np.zeros(2, dtype=np.int64), np.zeros(4))
-        parts = {**self._parts, "world": world, "draws": draws, "task": task}
+        parts = {**self._parts, "world": world, "draws": draws, "batch": batch}
         source = source_of(self._loop, parts, self._layout)
         arguments = [_on_device(value) for value in source.arguments]
         threads = max(1, min(number, THREADS))
@@ -311,11 +314,12 @@ class GpuLane:
             warnings.filterwarnings("ignore", "Grid size")  # few runs need few threads
             kernel_of(source.text, source.kinds)[blocks, threads](*arguments)
         for value, there in zip(source.arguments, arguments, strict=True):
-            if any(value is result for result in task[-4:]):
+            if any(value is result for result in batch[-5:]):
                 there.copy_to_host(value)
-        if (task.endings == BROKEN).any():
+        if (batch.endings == BROKEN).any():
             raise ill_conditioned(self._parts["arena"].ridge)
-        return Played(task.arms, task.margins, task.endings == SETTLED, task.counts)
+        settled = batch.endings == SETTLED
+        return Played(batch.arms, batch.margins, settled, batch.counts, batch.in_play)
 
 
 def _on_device(value: Any) -> Any:

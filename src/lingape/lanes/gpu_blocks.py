@@ -24,7 +24,7 @@ from .blocks import (
     play_block,
 )
 from .compiled import say_once
-from .gpu import IDLE, GpuLane, Layout, Task, take
+from .gpu import IDLE, GpuLane, Layout, Batch, take
 
 MOST = 1_000  # arms times dimensions: what a thread has memory for
 
@@ -45,22 +45,23 @@ def play_races(
     evidence: Any,
     world: Any,
     draws: Philox,
-    task: Task,
+    batch: Batch,
 ) -> None:
     """Play races until none is left."""
     run = IDLE
     while True:
         if run == IDLE:
-            run = take(task, draws)
+            run = take(batch, draws)
             if run == IDLE:
                 return
             _begin(course, beginning)
-        status = play_block(course, work, evidence, world, draws, task.until)
+        status = play_block(course, work, evidence, world, draws, batch.until)
         if status != PLAYING:
-            task.arms[run], task.margins[run] = _answer(course), math.nan
-            task.endings[run] = status
+            batch.arms[run], batch.margins[run] = _answer(course), math.nan
+            batch.endings[run] = status
             for k in range(len(course.quotas)):
-                task.counts[run, k] = course.told.counts[k]
+                batch.counts[run, k] = course.told.counts[k]
+                batch.in_play[run, k] = course.in_play[k]
             run = IDLE
 
 
