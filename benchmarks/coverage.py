@@ -35,12 +35,16 @@ class Tie(NamedTuple):
     world: Callable[[], Any]
     pulls: int
 
+    @property
+    def problem(self) -> Problem:
+        """What races are told."""
+        return Problem(self.instance.arms, noise=self.noise, delta=DELTA)
+
     def discarded(self, seed: int) -> BoolArray:
         """Play once and return which of the best arms were discarded."""
-        instance = self.instance
-        explorer = Race(Problem(instance.arms, noise=self.noise, delta=DELTA))
+        explorer = Race(self.problem)
         run(explorer, self.world(), seed=seed, max_pulls=self.pulls)
-        found: BoolArray = ~explorer.in_play[best_arms(instance)]
+        found: BoolArray = ~explorer.in_play[best_arms(self.instance)]
         return found
 
 
@@ -145,6 +149,17 @@ def _discarded(name: str, seed: int) -> BoolArray:
     return ties()[name].discarded(seed)
 
 
+def coverage_row(name: str, found: BoolArray) -> dict[str, Any]:
+    """Return how often best arms were discarded.
+
+    found: which of them each run discarded, shape (runs, best arms).
+    """
+    worst, runs = int(found.sum(axis=0).max()), len(found)
+    low, high = clopper_pearson(worst, runs)
+    row = {"tie": name, "runs": runs, "discarded": worst, "low": low, "high": high}
+    return row | {"any": int(found.any(axis=1).sum()), "none_left": int(found.all(axis=1).sum())}
+
+
 def main() -> None:
     """Print and save how often a best arm was discarded."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -154,14 +169,11 @@ def main() -> None:
     for name in (*ties(), *ADVERSARIES):
         count = runs // SLOWER if name in ADVERSARIES else runs
         found = discards_against(name, count) if name in ADVERSARIES else discards(name, count)
-        worst = int(found.sum(axis=0).max())
-        low, high = clopper_pearson(worst, count)
-        row = {"tie": name, "runs": count, "discarded": worst, "low": low, "high": high}
-        row |= {"any": int(found.any(axis=1).sum()), "none_left": int(found.all(axis=1).sum())}
+        row = coverage_row(name, found)
         rows.append(row)
         print(
-            f"{name}: {worst} of {count} ({low:.2%} – {high:.2%}); any {row['any']}, "
-            f"none left {row['none_left']}",
+            f"{name}: {row['discarded']} of {count} ({row['low']:.2%} – {row['high']:.2%}); "
+            f"any {row['any']}, none left {row['none_left']}",
             flush=True,
         )
         record.write("coverage", rows)  # so that what is done is kept
