@@ -30,10 +30,12 @@ from lingape import (
     soare,
     sphere,
 )
+from lingape.contests.by_gap import furthest
+from lingape.kernels.loops import first_from
 from lingape.kernels.parts import draw_normal, draw_uniform, pay
 from lingape.kernels.philox import Philox, philox
 from lingape.lanes import gpu
-from lingape.lanes.gpu import GpuLane
+from lingape.lanes.gpu import PATIENCE, Crowd, GpuLane
 from lingape.many import gpu_lane
 
 KEY = 0x0123456789ABCDEF
@@ -42,6 +44,16 @@ KEY = 0x0123456789ABCDEF
 def draws(key=KEY, number=0):
     place = np.array([number, 0])
     return Philox(np.array([key], dtype=np.uint64), place, np.zeros(4))
+
+
+@pytest.fixture
+def unrolled(monkeypatch):
+    """Run loops over few arms in the form for GPUs, which plain Python does not use."""
+    for module in ("kernels.loops", "contests.by_gap"):
+        monkeypatch.setattr(f"lingape.{module}.unrolled", lambda: True)
+
+
+as_on_a_gpu = pytest.mark.usefixtures("unrolled")
 
 
 class Fed:
@@ -109,6 +121,7 @@ PARTS = {
 }
 
 
+@as_on_a_gpu
 @pytest.mark.parametrize("world", ["gaussian", "signed", "zero_one"])
 @pytest.mark.parametrize("make", PARTS.values(), ids=PARTS)
 def test_runs_are_those_of_the_plain_lane_with_the_same_noise(make, world):
@@ -125,6 +138,7 @@ def test_runs_are_those_of_the_plain_lane_with_the_same_noise(make, world):
         assert margin == pytest.approx(result.certificate.gap_bound, abs=1e-9)
 
 
+@as_on_a_gpu
 @pytest.mark.parametrize("make", [LinGapE, PARTS["the paper's bound"], PARTS["tracking"]])
 @pytest.mark.parametrize("instance", [soare(3, 0.3), sphere(20, 3, seed=1)], ids=["few", "many"])
 def test_so_are_runs_among_arms_that_are_alike_and_among_more_arms(make, instance):
@@ -204,8 +218,38 @@ def test_results_do_not_depend_on_which_thread_plays_which_run(monkeypatch):
 
     whole = counts(runs)
     assert counts(runs[::-1].copy()) == whole
-    monkeypatch.setattr(gpu, "_threads", lambda: 1)
+    monkeypatch.setattr(gpu, "_threads", lambda blocks: 1)
     assert counts(runs) == whole
+
+
+def test_launches_try_how_many_threads_are_best():
+    crowd, rates = Crowd((1, 2, 4, 8)), {1: 1e8, 2: 3e8, 4: 2e8, 8: 9e8}
+    tried = []
+    for _ in range(5):
+        tried.append((crowd.blocks, crowd.waves))
+        pulls = 1e7 * crowd.blocks * crowd.waves
+        crowd.note(pulls, pulls / rates[crowd.blocks])
+    # The rate falls from 2 to 4, so that 8 is not tried; then launches get longer.
+    assert tried == [(1, 1), (2, 1), (4, 1), (2, 1), (2, 4)]
+    for _ in range(9):
+        crowd.note(PATIENCE * 3e8, PATIENCE)
+    assert crowd.waves == 16 and crowd.blocks == 2
+    crowd.note(1e12, 100 * PATIENCE)
+    assert crowd.waves == 1
+
+
+@as_on_a_gpu
+def test_loops_over_few_arms():
+    rng = np.random.default_rng(0)
+    for count in (1, 2, 5, 16, 17, 40):
+        values = rng.integers(0, 4, count).astype(float)
+        for least in range(int(values.max()) + 1):
+            assert first_from(values, least) == int((values >= least).argmax())
+    scores, means, twins = np.array([1.0, 3.0, 3.0, 2.0]), np.zeros(4), np.array([0, 1, 2, 1])
+    assert furthest(means, scores.copy(), twins, 1) == (2, 3.0)
+    scores[0] = np.nan
+    assert np.isnan(furthest(means, scores.copy(), twins, 1)[1])
+    assert furthest(means, scores.copy(), np.zeros(4, dtype=int), 1) == (2, 0.0)
 
 
 def test_a_book_of_gaps_does_not_change_pulls(monkeypatch):

@@ -10,7 +10,7 @@ from ..arrays import FloatArray, IntArray
 from ..bounds.base import Foreseeable
 from ..kernels.book import Model, Stage, row_for
 from ..kernels.loops import FEW, first_from, largest
-from ..kernels.parts import closest, inlined, narrow, on_gpu, radius, write_ends
+from ..kernels.parts import closest, inlined, narrow, on_gpu, radius, unrolled, write_ends
 from ..least_squares import LeastSquares
 from ..many_arms import ManyArms
 from ..problem import Problem
@@ -132,8 +132,8 @@ def _highest(scores: FloatArray, twins: IntArray, same: int) -> tuple[float, boo
 
     The others get -∞.
     """
-    best, others, lost, number, count = -math.inf, False, False, 0, len(scores)
-    if count <= FEW:
+    best, others, lost, count = -math.inf, False, False, len(scores)
+    if count <= FEW and not unrolled():
         for k in range(count):
             score = scores[k] if twins[k] != same else -math.inf
             scores[k] = score
@@ -141,11 +141,11 @@ def _highest(scores: FloatArray, twins: IntArray, same: int) -> tuple[float, boo
             lost = lost or score != score
             best = score if score > best else best
         return best, others, lost
+    different, nans = 0, 0
     for k in range(count):
         if twins[k] == same:
             scores[k] = -math.inf
-            number += 1
-    others, number = number < count, 0
-    for k in range(count):
-        number += scores[k] != scores[k]
-    return largest(scores), others, number > 0
+        else:
+            different += 1
+        nans += scores[k] != scores[k]
+    return largest(scores), different > 0, nans > 0

@@ -8,9 +8,9 @@ products into one number are not, because that would change the order of additio
 import math
 
 from ..arrays import FloatArray
-from .parts import compiled, inlined
+from .parts import compiled, inlined, unrolled
 
-FEW = 16  # up to so many values, one loop is faster than several
+FEW = 16  # up to so many values, one loop is faster than several side by side
 
 
 @inlined
@@ -33,10 +33,15 @@ def largest(values: FloatArray) -> float:
 @inlined
 def first_from(values: FloatArray, least: float) -> int:
     """Return the first position whose value is not below `least`; there has to be one."""
-    for k in range(len(values)):  # with an end, so that a GPU can unroll it
-        if not values[k] < least:
-            return k
-    return 0
+    k = 0
+    if unrolled() and len(values) <= FEW:
+        for m in range(len(values) - 1, -1, -1):
+            if not values[m] < least:
+                k = m
+    else:
+        while values[k] < least:
+            k += 1
+    return k
 
 
 @compiled

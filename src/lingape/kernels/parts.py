@@ -74,6 +74,15 @@ def _declare(
     DECLARED.append(Declaration(function, chosen, inline))
 
 
+@inlined
+def unrolled() -> bool:
+    """Whether loops over few arms are unrolled: on a GPU, where sizes are constants.
+
+    Loops that may stop early are slower there, because arrays are then not kept in registers.
+    """
+    return False
+
+
 FIXED: dict[type, tuple[str, ...]] = {}  # kernels for the GPU, and what does not change in a run
 
 

@@ -54,6 +54,7 @@ from ..kernels.parts import (
     on_gpu,
     pay,
     restart,
+    unrolled,
 )
 from ..kernels.philox import DRAWN, RUN, Philox
 from ..least_squares import ill_conditioned
@@ -72,7 +73,7 @@ from .compiled import (
 
 SIMULATED = bool(cuda.config.ENABLE_CUDASIM)
 THREADS = 32  # per block
-BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
+BLOCKS = (1, 2, 4, 8, 16, 32)  # per multiprocessor; those that do not fit wait
 SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
 MOST = 4_000  # arms times dimensions: what a thread has memory for
@@ -280,19 +281,21 @@ class GpuLane:
         begun = time.perf_counter()
         self._launch(world, runs[:0], key, until)
         self.compiling = time.perf_counter() - begun
-        wave, pieces, done = _threads(), list[Played](), 0
-        ahead = wave
+        pieces, done = list[Played](), 0
+        crowd = Crowd(BLOCKS[-1:] if self._layout.often else BLOCKS)
         while done < len(runs):
-            begun = time.perf_counter()
-            pieces.append(self._launch(world, runs[done : done + ahead], key, until))
-            done += len(pieces[-1].arms)
-            more = PATIENCE / (time.perf_counter() - begun)
-            ahead = wave * max(1, min(int(more * ahead / wave), 4 * ahead // wave))
+            threads, begun = _threads(crowd.blocks), time.perf_counter()
+            some = runs[done : done + crowd.waves * threads]
+            pieces.append(self._launch(world, some, key, until, threads))
+            crowd.note(int(pieces[-1].counts.sum()), time.perf_counter() - begun)
+            done += len(some)
             if progress is not None:
                 progress(done)
         return Played(*(np.concatenate(values) for values in zip(*pieces, strict=True)))
 
-    def _launch(self, world: Any, runs: IntArray, key: int, until: int) -> Played:
+    def _launch(
+        self, world: Any, runs: IntArray, key: int, until: int, most: int = THREADS
+    ) -> Played:
         number = len(runs)
         batch = Batch(
             runs=runs,
@@ -309,9 +312,9 @@ class GpuLane:
         source = source_of(self._loop, parts, self._layout)
         arguments = [_on_device(value) for value in source.arguments]
         threads = max(1, min(number, THREADS))
-        blocks = -(-min(number, _threads()) // threads) or 1
+        blocks = -(-min(number, most) // threads) or 1
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Grid size")  # few runs need few threads
+            warnings.filterwarnings("ignore", ".*Grid size")  # few runs need few threads
             kernel_of(source.text, source.kinds)[blocks, threads](*arguments)
         for value, there in zip(source.arguments, arguments, strict=True):
             if any(value is result for result in batch[-5:]):
@@ -326,11 +329,37 @@ def _on_device(value: Any) -> Any:
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-def _threads() -> int:
+class Crowd:
+    """How many threads to start, and how many runs to give them in a launch.
+
+    Too many threads crowd each other out of the caches, and too few leave processors idle. So the
+    first launches try.
+
+    trials: numbers of blocks per multiprocessor, rising.
+    """
+
+    def __init__(self, trials: tuple[int, ...]) -> None:
+        self._trials, self._rates = [*trials], dict[int, float]()
+        self.blocks, self.waves = self._trials.pop(0), 1
+
+    def note(self, pulls: int, seconds: float) -> None:
+        """Learn from a launch, which made so many pulls in so many seconds."""
+        if self.blocks in self._rates:  # the trials are over
+            self.waves = max(1, min(int(PATIENCE / seconds * self.waves), 4 * self.waves))
+            return
+        self._rates[self.blocks] = pulls / seconds
+        best = max(self._rates, key=self._rates.__getitem__)
+        if self._trials and best == self.blocks:
+            self.blocks = self._trials.pop(0)
+        else:
+            self.blocks = best
+
+
+def _threads(blocks: int) -> int:
     """Return how many runs are under way together, at most."""
     if SIMULATED:
         return 4
-    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * BLOCKS * THREADS
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * blocks * THREADS
 
 
 def _opening(explorer: ContestExplorer) -> IntArray:
@@ -467,5 +496,6 @@ def _declare() -> None:
     from numba.cuda.extending import overload
 
     for function, chosen, inline in DECLARED[_told:]:
-        overload(function, strict=False, jit_options={"forceinline": inline})(chosen)
+        made = (lambda: lambda: True) if function is unrolled else chosen
+        overload(function, strict=False, jit_options={"forceinline": inline})(made)
     _told = len(DECLARED)

@@ -24,7 +24,7 @@ from .blocks import (
     play_block,
 )
 from .compiled import say_once
-from .gpu import IDLE, GpuLane, Layout, Batch, take
+from .gpu import IDLE, Batch, GpuLane, Layout, take
 
 MOST = 1_000  # arms times dimensions: what a thread has memory for
 
