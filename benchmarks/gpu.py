@@ -4,13 +4,13 @@ Figures are absolute, beside one core of the processor at the same time.
 """
 
 import functools
-import multiprocessing
+import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from benchmarks import record
+from benchmarks.gpu_workers import alone, side_by_side
 from lingape import (
     Explorer,
     Instance,
@@ -25,7 +25,7 @@ from lingape import (
     soare,
     sphere,
 )
-from lingape.many import gpu_name
+from lingape.many import Runs, gpu_name
 from lingape.printable import markdown_table
 from lingape.provenance import provenance
 
@@ -34,19 +34,20 @@ TRACKING = functools.partial(PAPER, pull=Tracking())
 DROPPING = functools.partial(PAPER, elimination="sample")
 # What is played, where, and how many runs of how many rounds.
 CASES: tuple[tuple[str, Callable[[Problem], Explorer], Instance, int, int], ...] = (
-    ("paper's bound, greedy", PAPER, soare(2, 0.01), 1 << 19, 10_000),
-    ("paper's bound, greedy", PAPER, soare(5, 0.01), 1 << 18, 10_000),
+    ("paper's bound, greedy", PAPER, soare(2, 0.01), 1 << 20, 10_000),
+    ("paper's bound, greedy", PAPER, soare(5, 0.01), 1 << 19, 10_000),
     ("paper's bound, greedy", PAPER, soare(9, 0.01), 1 << 17, 5_000),
-    ("paper's bound, greedy", PAPER, sphere(50, 10, seed=0), 1 << 15, 2_000),
+    ("paper's bound, greedy", PAPER, sphere(50, 10, seed=0), 1 << 17, 2_000),
     ("paper's bound, tracking", TRACKING, soare(5, 0.01), 1 << 18, 10_000),
     ("paper's bound, elimination", DROPPING, soare(5, 0.01), 1 << 18, 10_000),
-    ("Mixture, greedy", LinGapE, soare(5, 0.01), 1 << 18, 5_000),
+    ("Mixture, greedy", LinGapE, soare(5, 0.01), 1 << 18, 10_000),
     ("Race", Race, soare(5, 0.01), 1 << 18, 5_000),
     ("Uniform", Uniform, soare(5, 0.01), 1 << 18, 10_000),
 )
 REPEATS = 3
-RUNS = 1 << 20  # of the study
-LIMIT = 300_000  # rounds on a core
+ON_A_CORE = 300_000  # rounds
+UNTIL_SETTLED = soare(5, 0.3), 1 << 20, 2_000  # runs on the GPU, and on a core
+DIFFERENT = 5.0  # standard errors
 
 
 def endless(instance: Instance) -> Problem:
@@ -59,26 +60,27 @@ def seconds_on_a_core(number: int) -> float:
     _, build, instance, _, _ = CASES[number]
     play = functools.partial(run, environment=instance.gaussian(), lane="compiled")
     play(build(endless(instance)), max_pulls=1_000)  # compile
-    result = play(build(endless(instance)), max_pulls=LIMIT)
+    result = play(build(endless(instance)), max_pulls=ON_A_CORE)
     return result.seconds / result.pulls
 
 
-def case_row(number: int, on_a_core: Callable[[], float]) -> dict[str, Any]:
-    """Time whole runs of a case on a GPU."""
+def case_row(number: int) -> dict[str, Any]:
+    """Time whole runs of a case."""
     title, build, instance, runs, rounds = CASES[number]
     arms, d = instance.arms.shape
-    problem, world = endless(instance), instance.gaussian()
-    begun = time.perf_counter()
-    run_many(build(problem), world, runs=1, max_pulls=100, lane="gpu")
+    problem, world, begun = endless(instance), instance.gaussian(), time.perf_counter()
+    run_many(build(problem), world, runs=1, max_pulls=1, lane="gpu")
     compiling = time.perf_counter() - begun
+    on_a_core = seconds_on_a_core(number)
     play = functools.partial(run_many, runs=runs, max_pulls=rounds, lane="gpu")
-    played = [play(build(problem), world) for _ in range(REPEATS)]
+    with alone():
+        played = [play(build(problem), world) for _ in range(REPEATS)]
     assert all((many.pulls == rounds).all() for many in played)
     best = max(float(many.pulls.sum() / many.seconds) for many in played)
     return {
         "what": f"K={arms}, d={d}, {title}",
         "rounds a second": best,
-        "times one core": best * on_a_core(),
+        "times one core": best * on_a_core,
         "seconds to compile": compiling,
         "runs": runs,
         "rounds": rounds,
@@ -86,33 +88,47 @@ def case_row(number: int, on_a_core: Callable[[], float]) -> dict[str, Any]:
 
 
 def study_row() -> dict[str, Any]:
-    """Time many runs that end by themselves."""
-    instance = soare(5, 0.3)
-    problem, world = instance.problem(norm_bound=2.0), instance.gaussian()
-    for _ in range(2):
-        many = run_many(PAPER(problem), world, runs=RUNS, lane="gpu")
+    """Time runs that end by themselves, and see that they are as long as on a processor."""
+    instance, runs, fewer = UNTIL_SETTLED
+    play = functools.partial(
+        run_many, PAPER(instance.problem(norm_bound=2.0)), instance.gaussian()
+    )
+    core = play(runs=fewer, lane="compiled")
+    play(runs=1, lane="gpu")
+    with alone():
+        many = max((play(runs=runs, lane="gpu") for _ in range(REPEATS)), key=rate)
+    error = math.sqrt(many.pulls.var() / runs + core.pulls.var() / fewer)
+    apart = float(many.pulls.mean() - core.pulls.mean()) / error
+    assert abs(apart) < DIFFERENT, f"GPU and processor differ by {apart:.1f} standard errors"
     return {
-        "what": f"{RUNS:,} runs until settled, {many.pulls.mean():,.0f} pulls each, K=6, d=5",
-        "rounds a second": float(many.pulls.sum() / many.seconds),
+        "what": f"{runs:,} runs until settled, {many.pulls.mean():,.0f} pulls each, K=6, d=5",
+        "rounds a second": rate(many),
+        "times one core": rate(many) / rate(core),
         "seconds": many.seconds,
-        "runs": RUNS,
+        "runs": runs,
+        "mean": float(many.pulls.mean()),
+        "mean on a core": float(core.pulls.mean()),
+        "standard errors apart": apart,
     }
+
+
+def rate(many: Runs) -> float:
+    """Return rounds a second."""
+    return float(many.pulls.sum() / many.seconds)
+
+
+def job(number: int) -> dict[str, Any]:
+    """Return the row of a case, or the last one."""
+    return case_row(number) if number < len(CASES) else study_row()
 
 
 def main() -> None:
     """Print a table and write it as JSON."""
-    numbers = range(len(CASES))
-    with ProcessPoolExecutor(4, multiprocessing.get_context("spawn")) as pool:
-        cores = [pool.submit(seconds_on_a_core, number) for number in numbers]
-        rows = [case_row(number, cores[number].result) for number in numbers]
-    rows.append(study_row())
+    found = dict(side_by_side(job, range(len(CASES) + 1)))
+    rows = [found[number] for number in sorted(found)]
     path = record.write("gpu", rows, gpu=gpu_name())
     cells = [
-        [
-            row["what"],
-            f"{row['rounds a second']:.2e}",
-            f"{row['times one core']:,.0f}" if "times one core" in row else "",
-        ]
+        [row["what"], f"{row['rounds a second']:.2e}", f"{row['times one core']:,.0f}"]
         for row in rows
     ]
     print(markdown_table([["", "rounds a second", "times one core"], *cells], "lrr"))
