@@ -22,7 +22,7 @@ from lingape.printable import markdown_table
 from lingape.provenance import provenance
 
 BOUNDS = {"paper's (K²)": PAPER, "Mixture": Mixture(), "Stylised": Stylised()}
-RUNS, RACES = 100_000, 200_000
+RUNS = 100_000
 
 
 def tied_row(scale: float, case: tuple[int, str]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def race_row(scale: float, name: str) -> dict[str, Any]:
     play = partial(run_many, Race(tie.problem), tie.world(), lane="gpu")
     play(runs=1, max_pulls=1)  # compile
     with alone():
-        many = play(runs=round(scale * RACES), max_pulls=tie.pulls)
+        many = play(runs=round(scale * RUNS), max_pulls=tie.pulls)
     assert many.in_play is not None
     return coverage_row(name, ~many.in_play[:, best_arms(tie.instance)]) | {"pulls": tie.pulls}
 
