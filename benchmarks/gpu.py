@@ -1,6 +1,6 @@
 """How many rounds a second on a GPU? `make bench-gpu`, on a machine that has one.
 
-Figures are absolute, beside one core of the processor at the same time.
+Figures are absolute. Each case is compiled in a process of its own and then has the GPU alone.
 """
 
 import functools
@@ -20,7 +20,6 @@ from lingape import (
     SelfNormalized,
     Tracking,
     Uniform,
-    run,
     run_many,
     soare,
     sphere,
@@ -45,7 +44,6 @@ CASES: tuple[tuple[str, Callable[[Problem], Explorer], Instance, int, int], ...]
     ("Uniform", Uniform, soare(5, 0.01), 1 << 18, 10_000),
 )
 REPEATS = 3
-ON_A_CORE = 300_000  # rounds
 UNTIL_SETTLED = soare(5, 0.3), 1 << 20, 2_000  # runs on the GPU, and on a core
 DIFFERENT = 5.0  # standard errors
 
@@ -55,15 +53,6 @@ def endless(instance: Instance) -> Problem:
     return instance.problem(norm_bound=2.0, delta=1e-300)
 
 
-def seconds_on_a_core(number: int) -> float:
-    """Return seconds per round of a case in the compiled lane."""
-    _, build, instance, _, _ = CASES[number]
-    play = functools.partial(run, environment=instance.gaussian(), lane="compiled")
-    play(build(endless(instance)), max_pulls=1_000)  # compile
-    result = play(build(endless(instance)), max_pulls=ON_A_CORE)
-    return result.seconds / result.pulls
-
-
 def case_row(number: int) -> dict[str, Any]:
     """Time whole runs of a case."""
     title, build, instance, runs, rounds = CASES[number]
@@ -71,7 +60,6 @@ def case_row(number: int) -> dict[str, Any]:
     problem, world, begun = endless(instance), instance.gaussian(), time.perf_counter()
     run_many(build(problem), world, runs=1, max_pulls=1, lane="gpu")
     compiling = time.perf_counter() - begun
-    on_a_core = seconds_on_a_core(number)
     play = functools.partial(run_many, runs=runs, max_pulls=rounds, lane="gpu")
     with alone():
         played = [play(build(problem), world) for _ in range(REPEATS)]
@@ -80,7 +68,6 @@ def case_row(number: int) -> dict[str, Any]:
     return {
         "what": f"K={arms}, d={d}, {title}",
         "rounds a second": best,
-        "times one core": best * on_a_core,
         "seconds to compile": compiling,
         "runs": runs,
         "rounds": rounds,
@@ -103,7 +90,6 @@ def study_row() -> dict[str, Any]:
     return {
         "what": f"{runs:,} runs until settled, {many.pulls.mean():,.0f} pulls each, K=6, d=5",
         "rounds a second": rate(many),
-        "times one core": rate(many) / rate(core),
         "seconds": many.seconds,
         "runs": runs,
         "mean": float(many.pulls.mean()),
@@ -127,11 +113,8 @@ def main() -> None:
     found = dict(side_by_side(job, range(len(CASES) + 1)))
     rows = [found[number] for number in sorted(found)]
     path = record.write("gpu", rows, gpu=gpu_name())
-    cells = [
-        [row["what"], f"{row['rounds a second']:.2e}", f"{row['times one core']:,.0f}"]
-        for row in rows
-    ]
-    print(markdown_table([["", "rounds a second", "times one core"], *cells], "lrr"))
+    cells = [[row["what"], f"{row['rounds a second']:.2e}"] for row in rows]
+    print(markdown_table([["", "rounds a second"], *cells], "lr"))
     print(f"\n{gpu_name()}, {provenance()}\nwritten to {path}")
 
 

@@ -35,7 +35,7 @@ from lingape.kernels.loops import first_from
 from lingape.kernels.parts import draw_normal, draw_uniform, pay
 from lingape.kernels.philox import Philox, philox
 from lingape.lanes import gpu
-from lingape.lanes.gpu import PATIENCE, Crowd, GpuLane
+from lingape.lanes.gpu import GpuLane
 from lingape.many import gpu_lane
 
 KEY = 0x0123456789ABCDEF
@@ -218,24 +218,8 @@ def test_results_do_not_depend_on_which_thread_plays_which_run(monkeypatch):
 
     whole = counts(runs)
     assert counts(runs[::-1].copy()) == whole
-    monkeypatch.setattr(gpu, "_threads", lambda blocks: 1)
+    monkeypatch.setattr(gpu, "_threads", lambda: 1)
     assert counts(runs) == whole
-
-
-def test_launches_try_how_many_threads_are_best():
-    crowd, rates = Crowd((1, 2, 4, 8)), {1: 1e8, 2: 3e8, 4: 2e8, 8: 9e8}
-    tried = []
-    for _ in range(5):
-        tried.append((crowd.blocks, crowd.waves))
-        pulls = 1e7 * crowd.blocks * crowd.waves
-        crowd.note(pulls, pulls / rates[crowd.blocks])
-    # The rate falls from 2 to 4, so that 8 is not tried; then launches get longer.
-    assert tried == [(1, 1), (2, 1), (4, 1), (2, 1), (2, 4)]
-    for _ in range(9):
-        crowd.note(PATIENCE * 3e8, PATIENCE)
-    assert crowd.waves == 16 and crowd.blocks == 2
-    crowd.note(1e12, 100 * PATIENCE)
-    assert crowd.waves == 1
 
 
 @as_on_a_gpu

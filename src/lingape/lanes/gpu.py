@@ -73,7 +73,7 @@ from .compiled import (
 
 SIMULATED = bool(cuda.config.ENABLE_CUDASIM)
 THREADS = 32  # per block
-BLOCKS = (1, 2, 4, 8, 16, 32)  # per multiprocessor; those that do not fit wait
+BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
 SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
 MOST = 4_000  # arms times dimensions: what a thread has memory for
@@ -281,21 +281,19 @@ class GpuLane:
         begun = time.perf_counter()
         self._launch(world, runs[:0], key, until)
         self.compiling = time.perf_counter() - begun
-        pieces, done = list[Played](), 0
-        crowd = Crowd(BLOCKS[-1:] if self._layout.often else BLOCKS)
+        wave, pieces, done = _threads(), list[Played](), 0
+        ahead = wave
         while done < len(runs):
-            threads, begun = _threads(crowd.blocks), time.perf_counter()
-            some = runs[done : done + crowd.waves * threads]
-            pieces.append(self._launch(world, some, key, until, threads))
-            crowd.note(int(pieces[-1].counts.sum()), time.perf_counter() - begun)
-            done += len(some)
+            begun = time.perf_counter()
+            pieces.append(self._launch(world, runs[done : done + ahead], key, until))
+            done += len(pieces[-1].arms)
+            more = PATIENCE / (time.perf_counter() - begun)
+            ahead = wave * max(1, min(int(more * ahead / wave), 4 * ahead // wave))
             if progress is not None:
                 progress(done)
         return Played(*(np.concatenate(values) for values in zip(*pieces, strict=True)))
 
-    def _launch(
-        self, world: Any, runs: IntArray, key: int, until: int, most: int = THREADS
-    ) -> Played:
+    def _launch(self, world: Any, runs: IntArray, key: int, until: int) -> Played:
         number = len(runs)
         batch = Batch(
             runs=runs,
@@ -312,7 +310,7 @@ class GpuLane:
         source = source_of(self._loop, parts, self._layout)
         arguments = [_on_device(value) for value in source.arguments]
         threads = max(1, min(number, THREADS))
-        blocks = -(-min(number, most) // threads) or 1
+        blocks = -(-min(number, _threads()) // threads) or 1
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*Grid size")  # few runs need few threads
             kernel_of(source.text, source.kinds)[blocks, threads](*arguments)
@@ -329,37 +327,11 @@ def _on_device(value: Any) -> Any:
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-class Crowd:
-    """How many threads to start, and how many runs to give them in a launch.
-
-    Too many threads crowd each other out of the caches, and too few leave processors idle. So the
-    first launches try.
-
-    trials: numbers of blocks per multiprocessor, rising.
-    """
-
-    def __init__(self, trials: tuple[int, ...]) -> None:
-        self._trials, self._rates = [*trials], dict[int, float]()
-        self.blocks, self.waves = self._trials.pop(0), 1
-
-    def note(self, pulls: int, seconds: float) -> None:
-        """Learn from a launch, which made so many pulls in so many seconds."""
-        if self.blocks in self._rates:  # the trials are over
-            self.waves = max(1, min(int(PATIENCE / seconds * self.waves), 4 * self.waves))
-            return
-        self._rates[self.blocks] = pulls / seconds
-        best = max(self._rates, key=self._rates.__getitem__)
-        if self._trials and best == self.blocks:
-            self.blocks = self._trials.pop(0)
-        else:
-            self.blocks = best
-
-
-def _threads(blocks: int) -> int:
+def _threads() -> int:
     """Return how many runs are under way together, at most."""
     if SIMULATED:
         return 4
-    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * blocks * THREADS
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * BLOCKS * THREADS
 
 
 def _opening(explorer: ContestExplorer) -> IntArray:
