@@ -24,10 +24,11 @@ slow: $(READY)  ## statistical guarantees, hundreds of kills and large examples,
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
 
-bench-gpu: $(READY)  ## speed and error rates on an NVIDIA GPU, some minutes, into benchmarks/results
+bench-gpu: $(READY)  ## speed, error rates and Figure 1 on an NVIDIA GPU, some minutes, into benchmarks/results
 	$(BIN)/pip install --quiet --editable '.[dev,gpu]'
 	$(BIN)/python -m benchmarks.gpu
 	$(BIN)/python -m benchmarks.gpu_ties
+	$(BIN)/python -m benchmarks.figure_1 gpu
 
 paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
 	$(BIN)/lingape reproduce all --out docs/paper

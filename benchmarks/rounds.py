@@ -65,6 +65,8 @@ def compiled_figures() -> Iterator[Figure]:
         beside = {"times the noise alone": one / noise}
         if mixture is not None:
             beside["times faster than a NumPy transcription"] = transcribed(mixture) / one
+        if build is PAPER:
+            beside["times faster than the fastest of three peers"] = yardsticks.PEERS[0] / one
         yield Figure(f"compiled, K=6, d=5, {title}", one, beside)
     yardsticks.quadratic_loop(large.arms, large.theta, 1, rng)
     job = functools.partial(yardsticks.quadratic_loop, large.arms, large.theta, rounds, rng)

@@ -285,6 +285,20 @@ def test_processors_give_the_same_kind_of_result():
     assert races.in_play.tolist() == [[True, False, False]] * 2
 
 
+@pytest.mark.parametrize("make", [LinGapE, Race])
+def test_runs_are_as_long_as_on_a_processor(make):
+    """In distribution: quantiles too."""
+    instance = canonical(3, gap=1.0)
+    explorer, world = make(instance.problem()), instance.gaussian()
+    here = run_many(explorer, world, runs=1_000, lane="compiled").pulls
+    there = run_many(explorer, world, runs=80, lane="gpu").pulls
+    error = (here.var() / len(here) + there.var() / len(there)) ** 0.5
+    assert abs(here.mean() - there.mean()) < 4 * error
+    for share in (0.25, 0.5, 0.75):  # binomial margins
+        below = (there <= np.quantile(here, share)).mean()
+        assert abs(below - share) < 4 * (share * (1 - share) * (1 / 80 + 1 / 1_000)) ** 0.5
+
+
 def test_a_study_plays_on_a_gpu_what_it_can(caplog):
     caplog.set_level("WARNING", logger="lingape")
     instances = ["canonical(3, 1.0)", "soare(2, 0.5)"]
