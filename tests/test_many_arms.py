@@ -24,6 +24,7 @@ from lingape.errors import IllConditioned
 from lingape.many_arms import ManyArms
 from lingape.pulls import pivots
 from lingape.scaffold import conversation
+from lingape.ties import PULL, first_max
 
 BOUNDS = {"mixture": Mixture(), "paper": SelfNormalized(), "refined": Mixture(refined=True)}
 KINDS = ("normal", "sphere", "clusters", "duplicates", "symmetric")
@@ -39,7 +40,7 @@ def few(monkeypatch):
     monkeypatch.setattr(shortlist, "PATIENCE", 5)
     monkeypatch.setattr(shortlist, "MANY_NEAR", 20)
     monkeypatch.setattr(pivots, "PIVOTS", 9)
-    monkeypatch.setattr(conversation, "SETTLED", 3)
+    monkeypatch.setattr(conversation, "EARLY", 3)
 
 
 def arms(kind):
@@ -211,9 +212,9 @@ def test_some_arms_cannot_be_pulled_or_be_the_answer():
 
 
 def test_only_duplicates():
-    e = LinGapE(Problem(np.ones((40, 1)), noise=1.0), start="spanning")
+    e = LinGapE(Problem(np.ones((200, 1)), noise=1.0), start="spanning")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conversation, "SETTLED", 1)
+        patch.setattr(conversation, "EARLY", 1)
         e.tell(e.ask(), 1.0)
     assert isinstance(e.estimate, ManyArms)
     assert e.done
@@ -245,3 +246,95 @@ def test_a_failed_update_leaves_no_trace():
     assert many.first_unpulled() == 2
     many.update(3, 1.0)
     assert many.pulls == 3
+
+
+def test_a_rebuild_may_shorten_widths():
+    """Those of arms that are not listed by less than the widest, in proportion to their own."""
+    rng = np.random.default_rng(489)
+    d, count = int(rng.integers(2, 6)), int(rng.choice([100, 300]))
+    rows = rng.standard_normal((count, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    theta = rng.standard_normal(d) * rng.choice([0.1, 0.3, 1.0])
+    problem = Problem(rows, noise=float(rng.choice([0.1, 0.5, 1.0])))
+    few, every = LinGapE(problem, start="spanning"), Thorough(problem, start="spanning")
+    rewards = np.random.default_rng(489)
+    for _ in range(100):
+        assert (arm := few.ask()) == every.ask()
+        reward = rows[arm] @ theta + problem.noise_scale * rewards.standard_normal()
+        few.tell(arm, reward)
+        every.tell(arm, reward)
+        assert few.contest is None or few.contest[:2] == every.contest[:2]
+    assert isinstance(few.estimate, ManyArms)
+
+
+def sharpest(estimate, leader, rival):
+    """Equation (9), from all arms."""
+    x, inverse = estimate.features, estimate.inverse
+    u = x @ (inverse @ (x[leader] - x[rival]))
+    scores = u * u / (1 + np.einsum("kd,kd->k", x @ inverse, x))
+    return first_max(scores, PULL * scores.max())
+
+
+@pytest.mark.parametrize("seed", [*range(30), 5078])
+def test_pivots_know_who_can_be_best_close_by(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((60, 2 + seed % 2))
+    estimate = LeastSquares(x)
+    for arm in range(30):
+        estimate.update(arm, 0.0)
+    estimate = ManyArms(estimate)
+    leader, rival = rng.choice(60, 2, replace=False).tolist()
+    if seed == 5078:
+        rng = np.random.default_rng(seed)
+        rng.standard_normal(x.shape)
+        leader, rival = rng.integers(0, 60, 2).tolist()
+    for _ in range(40):
+        found = pivots.sharpest_of_many(estimate, leader, rival)
+        assert found == sharpest(estimate, leader, rival)
+        q = estimate.inverse @ (x[leader] - x[rival])
+        q /= np.linalg.norm(q)
+        known = estimate.notes["pivots"]
+        for direction, pivot in zip(known.directions, known.kept, strict=True):
+            others = np.delete(x, pivot.arms, axis=0)
+            if abs(direction @ q) >= np.cos(pivots.ANGLE) and len(others):
+                assert np.abs(others @ q).max() <= pivot.level * (1 + 1e-12)
+        arm = int(rng.integers(60))
+        for _ in range(int(rng.integers(1, 6))):
+            estimate.update(arm, 0.0)
+
+
+def test_directions_that_hardly_turn():
+    """The best arm lies in the direction itself, which turns by so little that cosines are 1."""
+    x = np.array([[0.0, 0.0], [1.0, 0.3], [1e-4, -2e-4], [0.2, 0.9], [0.5, -0.4]])
+    estimate = LeastSquares(x)
+    for arm in range(5):
+        for _ in range(10):
+            estimate.update(arm, 0.0)
+    estimate = ManyArms(estimate)
+    for _ in range(300):
+        assert pivots.sharpest_of_many(estimate, 0, 1) == sharpest(estimate, 0, 1)
+        estimate.update(2, 0.0)
+
+
+class Wide(Mixture):
+    """Changes widths, and says nothing of how they grow."""
+
+    def widths(self, problem, estimate, leader):
+        return 3 * super().widths(problem, estimate, leader)
+
+
+def test_bounds_of_others_are_heeded():
+    problem = Problem(arms("normal"), noise=0.1)
+    explorer = LinGapE(problem, bound=Wide(), start="spanning")
+    run(explorer, Gaussian(problem.arms, [1.0, 0.2, 0.1, 0.0], scale=0.1), max_pulls=40)
+    assert type(explorer.estimate) is LeastSquares
+    assert isinstance(explorer.bound, Wide)
+
+
+def test_lists_of_factors_have_the_length_that_was_asked_for():
+    """Every n-th combination may have the same levels, so that arms are sampled at random."""
+    rows = np.array(np.meshgrid(*[[-1.0, 1.0]] * 15)).reshape(15, -1).T
+    ends = rows @ np.r_[np.zeros(9), np.ones(6)]
+    ends += 1e-3 * np.random.default_rng(0).standard_normal(len(ends))
+    listed = shortlist._listed(rows, ends, np.ones(len(ends)), np.ones(len(ends)), 0.1, 3_000)
+    assert 2_000 < len(listed.arms) < 4_000

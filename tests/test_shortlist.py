@@ -79,7 +79,7 @@ def interpreted(monkeypatch):
 
 def lane_for(problem, bound, pull, *, listed):
     lane = compiled_lane(LinGapE(problem, bound=bound, pull=pull))
-    assert (lane._listed is not None) == listed
+    assert lane._stage.listed == listed
     return lane
 
 
@@ -133,14 +133,35 @@ def test_reach_of_sensitivities():
 
 def test_without_a_shortlist_once_it_would_have_to_be_too_long(short, interpreted, monkeypatch):
     instance = sphere(80, 4, seed=1)
-    problem, world = instance.problem(norm_bound=2.0, noise=0.3), instance.gaussian()
+    problem, world = instance.problem(noise=0.3, delta=1e-9), instance.gaussian()
     lane = lane_for(problem, Mixture(), greedy, listed=True)
     lane.advance(world.kernel(), rng := np.random.default_rng(2), 85)
     lane._listed.shortlist.clock[shortlist.WANTED] = 100
     lane._resize(lane._listed)
     assert lane._listed is None
     lane.advance(world.kernel(), rng, 150)
+    assert lane._listed is None
     plain = run(LinGapE(problem), world, seed=2, max_pulls=150, lane="plain")
+    assert lane.counts.tolist() == plain.counts.tolist()
+    again = lane._again
+    lane.advance(world.kernel(), rng, 400)  # another try, when caches are new
+    assert lane._listed is not None or lane._again > again
+    plain = run(LinGapE(problem), world, seed=2, max_pulls=400, lane="plain")
+    assert lane.counts.tolist() == plain.counts.tolist()
+
+
+@pytest.mark.parametrize("bound", ["paper", "mixture"])
+def test_none_while_pulls_are_few(bound, short, interpreted):
+    instance = sphere(80, 4, seed=1)
+    problem, world = instance.problem(norm_bound=2.0, noise=0.3, delta=1e-9), instance.gaussian()
+    settings = {"bound": BOUNDS[bound], "start": "spanning"}
+    lane, rng = compiled_lane(LinGapE(problem, **settings)), np.random.default_rng(2)
+    lane.advance(world.kernel(), rng, 50)
+    assert lane._listed is None
+    lane.advance(world.kernel(), rng, 250)
+    assert lane._listed is not None
+    plain = LinGapE(problem, **settings)
+    run(plain, world, seed=2, max_pulls=250, lane="plain")
     assert lane.counts.tolist() == plain.counts.tolist()
 
 

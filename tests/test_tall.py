@@ -22,15 +22,17 @@ def table(kind):
         rows *= [1e-6, 1.0, 1e5, 1e-3, 30.0]
     if kind == "thin":
         rows[:, 4] = rows[:, 0] + 1e-6 * rows[:, 4]
-    if kind == "dependent":
+    if kind in ("dependent", "thin and dependent"):
         rows[:, 3] = rows[:, 0] - 2 * rows[:, 1]
+    if kind == "thin and dependent":
+        rows[:, 4] = rows[:, 0] + 1e-7 * rows[:, 4]
     if kind == "twins":
         rows = rows[rng.integers(40, size=500)]
         rows[7] = 0.0
     return rows
 
 
-KINDS = ("plain", "scales", "thin", "dependent", "twins")
+KINDS = ("plain", "scales", "thin", "dependent", "thin and dependent", "twins")
 
 
 @pytest.mark.parametrize("kind", KINDS)

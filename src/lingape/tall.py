@@ -12,6 +12,8 @@ from .ties import first_max
 # that keep more digits of what hardly matters.
 MOST = 2_000_000
 BLOCK = 1_024  # rows
+LOST = 1e-8  # beside what they were, squared lengths that are kept up to date have no digits
+STACKED = 64  # triangles of a decomposition that are put together at once
 
 
 def is_tall(rows: FloatArray) -> bool:
@@ -92,20 +94,21 @@ class Orthonormal(NamedTuple):
 def orthonormal_turn(rows: FloatArray, scale: FloatArray, rounding: float) -> Orthonormal:
     """Return the matrix that makes the columns of `rows` orthonormal, and the singular values.
 
-    The eigenvectors of the Gram matrix make columns nearly orthogonal, but half of the digits of
-    the small ones are lost in it. So their lengths are measured by a second pass over the rows,
-    and a third, over columns of one length, has only little left to correct.
+    R of a QR decomposition, made block by block, has the singular values and directions of the
+    rows, with all digits. A pass over columns of one length has only little left to correct.
 
     scale: what each column is measured by; the singular values are those of rows / scale.
     rounding: singular values up to this share of the largest are 0.
     """
-    turn = np.linalg.eigh(gram(rows) / scale / scale[:, None])[1] / scale[:, None]
-    lengths = np.sqrt(np.diag(gram_of_product(rows, turn)))
-    kept = lengths > rounding * lengths.max()
-    turn = turn[:, kept] / lengths[kept]
+    triangles = [np.linalg.qr(rows[block] / scale, mode="r") for block in blocks(len(rows))]
+    while len(triangles) > 1:
+        some = [triangles[start : start + STACKED] for start in range(0, len(triangles), STACKED)]
+        triangles = [np.linalg.qr(np.vstack(group), mode="r") for group in some]
+    _, values, directions = np.linalg.svd(triangles[0])
+    kept = values > rounding * values[0]
+    turn = directions[kept].T / scale[:, None] / values[kept]
     factor = np.linalg.cholesky(gram_of_product(rows, turn)).T
-    values = np.linalg.svd(factor * lengths[kept], compute_uv=False)
-    return Orthonormal(turn @ np.linalg.inv(factor), values)
+    return Orthonormal(turn @ np.linalg.inv(factor), values[kept])
 
 
 def spread_out(
@@ -113,15 +116,17 @@ def spread_out(
 ) -> list[int]:
     """Return rows of rows @ turn, each the farthest from the span of those before it.
 
-    Squared lengths are kept up to date. Of K rows of an orthonormal basis one is left with 1/K or
-    more as long as the span is not complete, so that these differences have digits enough.
+    Squared lengths are kept up to date, and computed anew when they have lost their digits. Of K
+    rows of an orthonormal basis one is left with 1/K or more as long as the span is not complete,
+    but not of those that are usable.
 
     number: how many.
     usable: from which ones; all unless given.
     """
     lengths = squared_lengths(rows, turn)
-    if usable is not None:
-        lengths[~usable] = -1.0
+    allowed = np.ones(len(rows), dtype=bool) if usable is None else usable
+    lengths[~allowed] = -1.0
+    largest = float(lengths.max())
     directions = np.zeros((0, turn.shape[1]))
     chosen: list[int] = []
     for _ in range(number):
@@ -132,6 +137,11 @@ def spread_out(
             rest = rest - directions.T @ (directions @ rest)
         directions = np.vstack([directions, rest / np.linalg.norm(rest)])
         lengths -= (rows @ (turn @ directions[-1])) ** 2
+        if float(lengths.max()) < LOST * largest:
+            left = turn - (turn @ directions.T) @ directions
+            lengths = squared_lengths(rows, left)
+            lengths[~allowed] = -1.0
+            largest = float(lengths.max())
     return chosen
 
 

@@ -115,6 +115,13 @@ class Foreseeable(Protocol):
         ...
 
 
+def is_foreseeable(bound: object) -> bool:
+    """Return whether a bound is, and no subclass has changed only a part of what that takes."""
+    names, kinds = ("widths", "widths_of", "factors", "lengthening"), type(bound).__mro__
+    makers = {next((kind for kind in kinds if name in vars(kind)), None) for name in names}
+    return isinstance(bound, Foreseeable) and len(makers) == 1
+
+
 def near(bound: object) -> float:
     """Return how short refined widths may be, as a share, or 0 if the bound has none."""
     share: float = getattr(bound, "near", 0.0)

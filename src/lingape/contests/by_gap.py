@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bounds.base import Foreseeable
+from ..bounds.base import is_foreseeable
 from ..kernels.book import Model, Stage, row_for
 from ..kernels.loops import FEW, first_from, largest
 from ..kernels.parts import closest, inlined, narrow, on_gpu, radius, unrolled, write_ends
@@ -58,7 +58,7 @@ class ByGap(Contests):
     @property
     def foreseeable(self) -> bool:
         """Whether the closest contest can be found without looking at all arms."""
-        return self.truth is None and isinstance(self.bound, Foreseeable)
+        return self.truth is None and is_foreseeable(self.bound) and type(self) is ByGap
 
     def means(self, estimate: LeastSquares) -> FloatArray:
         return estimate.means if self.truth is None else self.truth

@@ -20,7 +20,7 @@ that ties.py counts as equal are listed, or the list does not do.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +115,11 @@ class Lists(NamedTuple):
     again: int  # the number of pulls from which on to try a short one
 
 
+def are_worth_while(count: int) -> bool:
+    """Return whether lists are much shorter than so many arms."""
+    return count >= 2 * LONG
+
+
 def closest_of_many(problem: Problem, bound: Foreseeable, estimate: ManyArms) -> Contest | None:
     """Return the closest contest; None if shortlists cannot tell, as where too many arms tie."""
     notes, this = estimate.notes, _Round(problem, bound, estimate)
@@ -167,7 +172,7 @@ class _Round:
         top = float(means.max())
         slack = self.leader_slack(top)
         own = float(self.estimate.features[leaders.arm] @ theta)
-        if own + listed.others(leaders.then.drift(self.now)) >= top - 2.0 * slack:
+        if not own + listed.others(leaders.then.drift(self.now)) < top - 2.0 * slack:
             return None
         return int(listed.arms[first_max(means, slack)])
 
@@ -197,7 +202,9 @@ class _Round:
         """Return what those not listed can reach now at most."""
         then, rivals = shortlist.then, shortlist.rivals
         c, e = self._lengthening(then)
-        return rivals.others(then.drift(self.now) + e) + (c - 1.0 + ROUNDING * c) * rivals.widest
+        # Widths that shrink, as bounds may at a rebuild, shrink least where they are short.
+        longer = max(c - 1.0, 0.0) + ROUNDING * max(c, 1.0)
+        return rivals.others(then.drift(self.now) + e) + longer * rivals.widest
 
     def _rival(
         self, leader: int, shortlist: RivalList, others: float
@@ -293,6 +300,12 @@ def _radius(widths: FloatArray, norms: FloatArray) -> float:
     return float(widths.max()) / longest if longest > 0.0 else 1.0
 
 
+@cache
+def _sampled(count: int) -> IntArray:
+    """Return some of so many arms, at random: every n-th may have the same levels of factors."""
+    return np.random.default_rng(0).integers(count, size=min(count, SAMPLE))
+
+
 def _listed(
     features: FloatArray,
     ends: FloatArray,
@@ -304,7 +317,7 @@ def _listed(
     """Return about `length` arms, those with the highest ends after drifting by the allowance."""
     drifted = norms * allowance
     drifted += ends
-    sample = drifted[:: max(1, len(ends) // SAMPLE)]
+    sample = drifted[_sampled(len(ends))]
     place = len(sample) - 1 - int(len(sample) * length / len(ends))
     level = -math.inf if place < 0 else float(np.partition(sample, place)[place])
     chosen = drifted > level

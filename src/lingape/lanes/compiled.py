@@ -9,7 +9,7 @@ another loop, which plays rounds in a shortlist (kernels/shortlist.py).
 import copy
 import logging
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 
@@ -73,7 +73,7 @@ from ..problem import Problem
 from ..pulls.base import Learner
 from ..scaffold import EachArm
 from ..scaffold.budget_phases import PhasedBudgetExplorer
-from ..scaffold.conversation import ContestExplorer, Parts
+from ..scaffold.conversation import EARLY, ContestExplorer, Parts
 from ..scaffold.phases import PhasedExplorer
 from .blocks import PAUSED, SETTLED, BlockLane
 from .phases import PhaseLane
@@ -84,6 +84,7 @@ _said: set[str] = set()  # about which parts
 # What `advance` returns, beside PAUSED, SETTLED and NEEDS_HELP; and two states that it goes on in.
 NEARLY, BROKEN, UNSUITED = 2, 3, 4
 PLAYING, STALE = 5, 6
+AGAIN = 2  # after so many times as many pulls, a shortlist that did not do is tried again
 
 
 @partial(EntryPoint, counting=False)
@@ -301,11 +302,14 @@ class ContestLane:
         self._estimate = stage.estimate
         self._arena, self._book = new_arena(stage.estimate, stage.problem.noise_scale), stage.book
         self._kernels, self._stage = kernels, stage
-        self._listed = self._new_list(SIZE) if stage.listed else None
+        self._listed: ListParts | None = None
+        self._again = EARLY * len(self._arena.columns)  # pulls from which to try a shortlist
         self._budget: int | None = getattr(explorer, "budget", None)
         self._verdict: Contest | None = None
         self._settled = False
         self.begun = explorer.contest is not None  # whether arms can be compared
+        if stage.listed:
+            self._play_listed(None)  # until there are pulls enough
 
     @classmethod
     def of(cls, explorer: ContestExplorer) -> Self | None:
@@ -359,16 +363,22 @@ class ContestLane:
         if not self.begun:
             self._open(world, rng, until)
         while self.begun and not self._settled:
+            if self._can_list():
+                self._play_listed(self._new_list(SIZE))
             loop, arguments = self._loop()
-            status = loop(*arguments, world, rng, until)
-            if status == PAUSED:
+            status = loop(*arguments, world, rng, self._pause(until))
+            if status != PAUSED:
+                self._look(status)
+            elif self.pulls >= until:
                 return
-            self._look(status)
 
     def prepare(self, world: Any) -> None:
-        """Compile the loop for these parts, or load it, without a pull."""
-        loop, arguments = self._loop()
-        loop.compile_for(*arguments, world, np.random.default_rng(0), 0)
+        """Compile the loops for these parts, or load them, without a pull."""
+        for listed in [None, self._new_list(SIZE)] if self._stage.listed else [None]:
+            lane = copy.copy(self)
+            lane._play_listed(listed)
+            loop, arguments = lane._loop()
+            loop.compile_for(*arguments, world, np.random.default_rng(0), 0)
 
     def _loop(self) -> tuple[EntryPoint[Any], tuple[Any, ...]]:
         """Return the loop to play in, and what it is called with first."""
@@ -390,17 +400,35 @@ class ContestLane:
         small = Model(small_arena(self._arena, size), book, bound.kernel(stage))
         return ListParts(shortlist, small, contests.kernel(stage))  # type: ignore[attr-defined]
 
+    def _can_list(self) -> bool:
+        """Whether to try a shortlist now: only where caches are new, or are about to be."""
+        new = self._book.clock[REBUILD_AT] == 0 or self._book.gauge[GROWTH] == 0.0
+        waited = self.pulls >= self._again
+        return bool(self._stage.listed and self._listed is None and waited and new)
+
+    def _pause(self, until: int) -> int:
+        """Return when to leave the loop: when caches are new, if a shortlist may be tried then."""
+        due = int(self._book.clock[REBUILD_AT])
+        return min(until, due) if self._stage.listed and self._listed is None and due else until
+
+    def _play_listed(self, listed: ListParts | None) -> None:
+        """Go on in a shortlist, or without one."""
+        self._listed, pull = listed, cast(Any, self._parts.pull)
+        stage = self._stage._replace(listed=listed is not None)
+        self._kernels = self._kernels._replace(pull=pull.kernel(stage))
+        if listed is not None:
+            self._book.clock[REBUILD_AT] = 0
+
     def _resize(self, listed: ListParts) -> None:
-        """Go on in a shortlist of another size, or without one."""
+        """Go on in a shortlist of another size, or for a while without one."""
         shortlist, small, _ = listed
         size = int(shortlist.clock[WANTED])
         if fits(self._arena.twins, len(self._arena.columns), size):
             self._listed = self._new_list(size, listed)
             return
         leave_list(shortlist, Model(self._arena, self._book, self._kernels.bound), small)
-        self._stage, self._listed = self._stage._replace(listed=False), None
-        pull: Any = self._parts.pull
-        self._kernels = self._kernels._replace(pull=pull.kernel(self._stage))
+        self._again = AGAIN * self.pulls
+        self._play_listed(None)
 
     def _look(self, status: int) -> None:
         """Handle the reason for which the compiled loop stopped."""

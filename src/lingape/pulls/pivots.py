@@ -9,7 +9,7 @@ In a direction at an angle φ from a pivot p,
 
     |xᵀq| / ‖q‖ ≤ |xᵀp| cos φ + √(‖x‖² - (xᵀp)²) sin φ   (‖p‖ = 1).
 
-With each pivot the arms are kept for which this is large at the widest angle at which it serves.
+With each pivot the arms are kept for which this is large at some angle at which it serves.
 The same contests come back again and again, so that there is mostly a pivot close by.
 """
 
@@ -52,13 +52,15 @@ def sharpest_of_many(estimate: ManyArms, leader: int, rival: int) -> int:
     size, most = math.sqrt(float(q @ q)), float(y @ q)
     pivots: Pivots | None = estimate.notes.get("pivots")
     if pivots is not None:
-        cosines = np.abs(pivots.directions @ (q / size))
-        nearest = int(cosines.argmax())
-        cosine = min(1.0, float(cosines[nearest]))
+        cosines = pivots.directions @ (q / size)
+        nearest = int(np.abs(cosines).argmax())
+        cosine = abs(float(cosines[nearest]))
         if cosine >= math.cos(ANGLE):
+            # Not √(1 - cos²), which loses the digits of small angles.
+            off = q / size - cosines[nearest] * pivots.directions[nearest]
             pivot = pivots.kept[nearest]
             reach = pivot.along * cosine
-            reach += pivot.across * (math.sqrt(1.0 - cosine * cosine) + SAFE)
+            reach += pivot.across * (math.sqrt(float(off @ off)) + SAFE)
             least = _least(estimate, q, int(pivot.arms[reach.argmax()]), most)
             if least > pivot.level * size:
                 return _best(estimate, q, pivot.arms[reach * size >= least])
@@ -94,10 +96,12 @@ def _looked_up(
     squares = _squares(estimate)
     cosine, sine = math.cos(ANGLE), math.sin(ANGLE)
     long = math.sqrt(float(squares.max()))
-    kept = np.flatnonzero(along * cosine >= level - long * sine)
+    kept = np.flatnonzero(along >= max(level - long * sine, 0.0))
     across = np.sqrt(np.maximum(squares[kept] - along[kept] ** 2, 0.0)) + SAFE * long
-    can_matter = along[kept] * cosine + across * sine > level
-    kept, across = kept[can_matter], across[can_matter]
+    # An arm reaches farthest in its own direction, or else at the widest angle.
+    close = across * cosine < along[kept] * sine
+    reach = np.where(close, np.hypot(along[kept], across), along[kept] * cosine + across * sine)
+    kept, across = kept[reach > level], across[reach > level]
     new = Pivots(direction[None, :], (Pivot(kept, along[kept] + SAFE * long, across, level),))
     if pivots is not None:
         new = Pivots(

@@ -19,6 +19,7 @@ from ..bounds import Bound, Mixture
 from ..certificate import Certificate, counted
 from ..checks import checked_whole
 from ..contests import ByGap, Contest, Contests
+from ..contests.shortlist import are_worth_while
 from ..errors import (
     ExplorationOver,
     InvalidArgument,
@@ -44,7 +45,7 @@ Start: TypeAlias = Literal["each", "spanning", "auto"]
 MANY = 2
 # After so many pulls for each dimension a pull moves the estimate of very many arms by so little
 # that a round can do with looking at few of them.
-SETTLED = 15
+EARLY = 15
 # How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
 # for stopping and for what to pull.
 Elimination: TypeAlias = Literal["none", "stop", "sample"]
@@ -365,11 +366,12 @@ class ContestExplorer(Conversation):
         is roughly true, the next round needs most of them.
         """
         estimate, (opening, contests, _, stopping) = self.estimate, self.parts
-        soon = SETTLED * estimate.features.shape[1]
+        soon = EARLY * estimate.features.shape[1]
         if (
             type(estimate) is LeastSquares
             and estimate.ready
             and is_tall(estimate.features)
+            and are_worth_while(len(estimate.features))
             and isinstance(contests, ByGap)
             and contests.foreseeable
             and isinstance(stopping, Margin)
