@@ -133,7 +133,7 @@ def test_reach_of_sensitivities():
 
 def test_without_a_shortlist_once_it_would_have_to_be_too_long(short, interpreted, monkeypatch):
     instance = sphere(80, 4, seed=1)
-    problem, world = instance.problem(noise=0.3, delta=1e-9), instance.gaussian()
+    problem, world = instance.problem(noise=0.3, delta=1e-60), instance.gaussian()
     lane = lane_for(problem, Mixture(), greedy, listed=True)
     lane.advance(world.kernel(), rng := np.random.default_rng(2), 85)
     lane._listed.shortlist.clock[shortlist.WANTED] = 100
