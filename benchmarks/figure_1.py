@@ -62,7 +62,7 @@ def played(case: Case) -> tuple[list[int], int]:
     if case.explorer in ON_GPU:
         explorer = ON_GPU[case.explorer](settings.synthetic_problem(instance))
         play = partial(run_many, explorer, instance.gaussian(), lane="gpu")
-        play(runs=1, max_pulls=1)  # compile
+        play(runs=1, max_pulls=100)  # compile
         with alone():
             many = play(runs=case.end, max_pulls=LIMIT)
         assert many.settled.all()

@@ -58,7 +58,7 @@ def case_row(number: int) -> dict[str, Any]:
     title, build, instance, runs, rounds = CASES[number]
     arms, d = instance.arms.shape
     problem, world, begun = endless(instance), instance.gaussian(), time.perf_counter()
-    run_many(build(problem), world, runs=1, max_pulls=1, lane="gpu")
+    run_many(build(problem), world, runs=1, max_pulls=100, lane="gpu")
     compiling = time.perf_counter() - begun
     play = functools.partial(run_many, runs=runs, max_pulls=rounds, lane="gpu")
     with alone():

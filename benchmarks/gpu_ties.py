@@ -31,7 +31,7 @@ def tied_row(scale: float, case: tuple[int, str]) -> dict[str, Any]:
     instance = tied_instances()[number]
     explorer = LinGapE(instance.problem(norm_bound=2.0, delta=DELTA), bound=BOUNDS[title])
     play = partial(run_many, explorer, instance.gaussian(), lane="gpu")
-    play(runs=1, max_pulls=1)  # compile
+    play(runs=1, max_pulls=100)  # compile
     with alone():
         errors = int(play(runs=runs, max_pulls=TIED_ROUNDS).settled.sum())
     return {
@@ -49,7 +49,7 @@ def race_row(scale: float, name: str) -> dict[str, Any]:
     """Count which of the best arms races discard on a tie."""
     tie = ties()[name]
     play = partial(run_many, Race(tie.problem), tie.world(), lane="gpu")
-    play(runs=1, max_pulls=1)  # compile
+    play(runs=1, max_pulls=100)  # compile
     with alone():
         many = play(runs=round(scale * RUNS), max_pulls=tie.pulls)
     assert many.in_play is not None

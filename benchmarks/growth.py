@@ -40,10 +40,9 @@ Row = dict[str, Any]
 
 def rounds_rows(grows: str, place: int, instance: Instance) -> Iterator[Row]:
     """Time a round on an instance in the compiled lane, by ask and tell, and by a pass."""
-    rounds = max(400, min(20_000, 10**8 // instance.arms.size))
+    rounds = 5_000
     for title, build in BOTH:
-        spanning = functools.partial(build, start="spanning")
-        one = compiled_round(instance, spanning, rounds, repeats=3)
+        one = compiled_round(instance, build, rounds, repeats=3)
         yield {"grows": grows, "x": place, "what": f"compiled, {title}", "seconds": one}
     yield {"grows": grows, "x": place, "what": "ask + tell, Mixture", "seconds": asked(instance)}
     vector, times = np.ones(instance.arms.shape[1]), max(10, 10**7 // instance.arms.size)

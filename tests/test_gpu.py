@@ -4,6 +4,7 @@ import inspect
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ from lingape.kernels.parts import draw_normal, draw_uniform, pay
 from lingape.kernels.philox import Philox, philox
 from lingape.lanes import gpu
 from lingape.lanes.gpu import GpuLane
-from lingape.many import gpu_lane
+from lingape.many import gpu_lane, played_on_gpu
 
 KEY = 0x0123456789ABCDEF
 
@@ -305,9 +306,8 @@ def test_a_study_plays_on_a_gpu_what_it_can(caplog):
     study = Study(["lingape", "race", "rage"], instances, seeds=2, lane="gpu")
     rows = study.run(jobs=1).rows
     assert len(rows) == 12 and all(row.correct and row.settled for row in rows)
-    assert rows == study.run(jobs=1).rows or [(row.key, row.counts) for row in rows] == [
-        (row.key, row.counts) for row in study.run(jobs=1).rows
-    ]
+    again = study.run(jobs=1).rows
+    assert [(row.key, row.counts) for row in rows] == [(row.key, row.counts) for row in again]
     on_processor = Study(["rage"], instances, seeds=2).run(jobs=1).rows
     assert [row.counts for row in rows[8:]] == [row.counts for row in on_processor]
     noises = {row.counts for row in rows[:8]}
@@ -336,18 +336,85 @@ def test_every_explorer_plays_on_a_gpu_or_says_that_it_does_not(make, caplog, mo
         assert played.arms.tolist() == [0, 0] and played.settled.all()
 
 
-def test_what_a_gpu_does_not_play(caplog):
+def falls_back(caplog, explorer, environment, why, max_pulls=50):
+    """Play, and see that it says why not on a GPU."""
+    caplog.clear()
+    many = run_many(explorer, environment, runs=2, lane="gpu", max_pulls=max_pulls)
+    assert many.lane != "gpu" and f"No GPU code for {why}" in caplog.text
+    return many
+
+
+class Steady(LinGapE):
+    """A subclass that pulls by a rule of its own."""
+
+    def _pick(self, estimate):
+        return int(estimate.counts.argmin())
+
+
+class Cautious(Race):
+    """A race with a rule of its own."""
+
+    def _pick(self, *given):
+        return super()._pick(*given)
+
+
+class OddKernel(NamedTuple):
+    means: np.ndarray
+
+
+@pay.of(OddKernel)
+def _(world, arm, rng):
+    return world.means[arm]
+
+
+class OddWorld(lingape.Gaussian):
+    """A world whose kernel is not for GPUs."""
+
+    def pull(self, arm, rng):
+        return float(self.means[arm])
+
+    def kernel(self):
+        return OddKernel(self.means)
+
+
+def test_what_a_gpu_does_not_play(caplog, monkeypatch):
+    monkeypatch.setattr("lingape.lanes.compiled._said", set())
+    caplog.set_level("WARNING", logger="lingape")
+    instance = canonical(3, gap=1.0)
+    problem, world = instance.problem(), instance.gaussian()
+    many = falls_back(caplog, Steady(problem), world, "Steady")
+    assert (many.counts.max(axis=1) - many.counts.min(axis=1) <= 1).all()
+    falls_back(caplog, Cautious(problem), world, "Cautious")
+    few = falls_back(caplog, LinGapE(problem), world, "runs of fewer than 3", max_pulls=2)
+    assert few.pulls.tolist() == [2, 2] and not few.settled.any()
+    odd = OddWorld(instance.arms, instance.theta)  # not to be compiled: numba would keep its type
+    assert played_on_gpu(LinGapE(problem), odd, np.arange(1), KEY, 50) is None
+    assert "No GPU code for OddWorld" in caplog.text
+    falls_back(caplog, LinGapE(instance.problem(minimize=True)), world, "minimize=True")
+    falls_back(caplog, LinGapE(problem, bound=Mixture(refined=True)), world, "refined bounds")
+
+
+def test_what_is_too_large_for_a_gpu(caplog, monkeypatch):
+    monkeypatch.setattr("lingape.lanes.compiled._said", set())
     caplog.set_level("WARNING", logger="lingape")
     instance = sphere(2_001, 2, seed=0)
     assert GpuLane.of(LinGapE(instance.problem(norm_bound=1.0), bound=SelfNormalized())) is None
-    assert "4000" in caplog.text
-    assert GpuLane.of(LinGapE(canonical(3).problem(), bound=Mixture(refined=True))) is None
+    assert "so many arms (" in caplog.text
+    pairs = LinGapE(sphere(102, 2, seed=0).problem(), pull=Tracking())
+    assert GpuLane.of(pairs) is None
+    assert "Tracking with more than 5,000 pairs of arms" in caplog.text
     assert gpu_lane(Race(sphere(65, 2, seed=0).problem())) is None
-    assert "Race with more than 64 arms or 1000 features" in caplog.text
+    assert "Race with more than 64 arms" in caplog.text
     for make in (LinGapE, Race):
         begun = make(canonical(3).problem())
         begun.tell(0, 1.0)
         assert gpu_lane(begun) is None
+    assert "explorers that have been told rewards" in caplog.text
+
+
+def test_seeds_that_are_too_large_for_a_gpu():
+    with pytest.raises(InvalidArgument, match="below 2\\^63"):
+        Study(["lingape"], ["canonical(3)"], seeds=[2**63], lane="gpu")
 
 
 def test_duplicate_arms_and_a_single_direction():

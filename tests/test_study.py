@@ -38,7 +38,7 @@ from lingape.errors import (
 from lingape.rates import clopper_pearson
 from lingape.study import Row, read_study
 from lingape.study.clock import Clock
-from lingape.study.study import CHUNK, LEAST_SECONDS, _Chunks
+from lingape.study.study import CHUNK, _Chunks, _Played
 
 SMALL = {
     "explorers": {"tight": LinGapE, "static": XYStatic, "oracle": XYOracle},
@@ -504,17 +504,59 @@ def test_short_runs_go_to_workers_in_chunks():
     tasks = study._tasks()
     chunks = _Chunks(tasks, workers=2)
     sent = iter(chunks)
+    row = study.play(*tasks[0])
     first = next(sent)
     assert len(first) == 1  # nothing is known yet
-    row = study.play(*first[0])
-    chunks.note([replace(row, seconds=CHUNK / 10 - LEAST_SECONDS)])
+    chunks.note(_Played(first, [row], [CHUNK / 10.5]))
     assert len(second := next(sent)) == 10
-    chunks.note([replace(row, seconds=100.0)])
+    chunks.note(_Played(second, [row] * 10, [100.0] * 10))
     assert len(third := next(sent)) == 1
-    chunks.note([replace(row, seconds=0.0)] * 100_000)
+    chunks.note(_Played(third, [row], [1e-9]))
+    fourth = next(sent)
+    assert len(fourth) == (400 - 12) // 8  # so that no worker waits long for another
+    chunks.note(_Played(fourth, [row] * 3, [CHUNK] * 3))  # runs took longer than was expected
     rest = list(sent)
-    assert len(rest[0]) == (400 - 12) // 8  # so that no worker waits long for another
-    assert [task for chunk in (first, second, third, *rest) for task in chunk] == tasks
+    assert rest[0] == fourth[3:4]
+    fourth = fourth[:3]
+    assert [task for some in (first, second, third, fourth, *rest) for task in some] == tasks
+
+
+def test_long_runs_are_not_sent_with_short_ones():
+    study = Study(["lingape", "uniform"], [canonical(3, 1.0)], seeds=100)
+    chunks = _Chunks(study._tasks(), workers=1)
+    sent = iter(chunks)
+    for seconds in (1e-5, 60.0):  # of the first explorer, and of the second
+        chunk = next(sent)
+        chunks.note(_Played(chunk, [study.play(*chunk[0])], [seconds]))
+    assert [len(next(sent)) for _ in range(4)] == [1, 1, 1, 1]
+
+
+class Moody:
+    """Explorers that fail in one of the runs."""
+
+    def __init__(self, problem):
+        Moody.made = getattr(Moody, "made", 0) + 1
+        if Moody.made == 3:
+            raise ValueError("no")
+        self.explorer = LinGapE(problem)
+
+    def __getattr__(self, name):
+        return getattr(self.explorer, name)
+
+
+def test_a_run_that_fails_does_not_lose_those_before_it(monkeypatch):
+    study = Study({"moody": Moody}, [canonical(3, 1.0)], seeds=4)
+    played = study._play_some(study._tasks())
+    assert len(played.rows) == len(played.seconds) == 2 and len(played.tasks) == 4
+    Moody.made = 2
+    with pytest.raises(ValueError, match="no"):
+        study._play_some(study._tasks())
+
+
+def test_chunks_end_in_time(monkeypatch):
+    monkeypatch.setattr("lingape.study.study.CHUNK", 0.0)
+    study = Study(["lingape"], [canonical(3, 1.0)], seeds=4)
+    assert len(study._play_some(study._tasks()).rows) == 1
 
 
 def test_many_short_runs_in_two_processes_are_those_of_one():

@@ -15,12 +15,12 @@ from .environments import Environment
 from .errors import MissingExtra
 from .explorers import Explorer, Race
 from .html import as_html
-from .kernels.parts import has_kernel
+from .kernels.parts import FIXED, has_kernel
 from .rates import clopper_pearson
 from .runs import MAX_PULLS, Ending, Lane, check_run, checked_limit, run, true_gap_of
 
 ManyLane: TypeAlias = Lane | Literal["gpu"]
-MOST_RUNS = 2**40
+MOST_RUNS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +108,9 @@ def run_many(
     seed: of the noise; each run meets noise of its own, which depends on the seed and the number
         of the run.
     max_pulls: where runs are stopped.
-    lane: as for `run`, on one core; or "gpu", for billions of rounds a second on an NVIDIA GPU.
-        On a GPU the noise is another one, of the same distribution.
+    lane: as for `run`, on one core; or "gpu", for an NVIDIA GPU, which plays up to billions of
+        rounds a second where arms are few (docs/speed.md). There the noise is another one, of the
+        same distribution. What a GPU cannot play is played as with "auto", after a warning.
     progress: called with the number of runs played, from time to time.
 
     >>> from lingape import LinGapE, canonical
@@ -164,8 +165,17 @@ def played_on_gpu(
 
     runs, key: numbers that say what noise each run meets.
     """
-    lane = gpu_lane(explorer) if _can_pay(explorer, environment) else None
+    check_gpu()
+    from .lanes.gpu import not_on_gpu
+
+    if lacking := _cannot_pay(explorer, environment):
+        not_on_gpu(lacking)
+        return None
+    lane = gpu_lane(explorer)
     if lane is None:
+        return None
+    if checked_limit(max_pulls) < lane.least:
+        not_on_gpu(f"runs of fewer than {lane.least:,} pulls, which each begins with")
         return None
     world: Any = environment
     begun = time.perf_counter()
@@ -187,8 +197,12 @@ def played_on_gpu(
     )
 
 
-def _can_pay(explorer: Explorer, environment: Environment) -> bool:
-    return has_kernel(environment) and not explorer.problem.minimize
+def _cannot_pay(explorer: Explorer, environment: Environment) -> str:
+    """Return what keeps a GPU from paying an explorer, or ""."""
+    world: Any = environment
+    if not has_kernel(world) or type(world.kernel()) not in FIXED:
+        return type(world).__name__
+    return "minimize=True" if explorer.problem.minimize else ""
 
 
 def gpu_lane(explorer: Explorer) -> Any:
@@ -197,9 +211,13 @@ def gpu_lane(explorer: Explorer) -> Any:
     Raises MissingExtra if there is no GPU.
     """
     check_gpu()
-    from .lanes.gpu import GpuLane
+    from .lanes.compiled import is_driven
+    from .lanes.gpu import GpuLane, not_on_gpu
     from .lanes.gpu_blocks import race_on_gpu
 
+    if not is_driven(explorer):
+        not_on_gpu(type(explorer).__name__)
+        return None
     return race_on_gpu(explorer) if isinstance(explorer, Race) else GpuLane.of(explorer)
 
 
@@ -217,9 +235,9 @@ def check_gpu() -> None:
     way_out = "Install 'lingape[gpu]' on a machine that has one, or use another lane."
     if find_spec("numba_cuda") is None:
         raise MissingExtra(f"The GPU lane needs numba-cuda and a GPU. {way_out}")
-    from numba import cuda
-
     try:
+        from numba import cuda
+
         available, reason = cuda.is_available(), "none was found"
     except Exception as error:  # of the driver, of many kinds
         available, reason = False, str(error)

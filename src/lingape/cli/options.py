@@ -45,7 +45,7 @@ lane = click.option(
     type=click.Choice(["auto", "gpu"]),
     default="auto",
     show_default=True,
-    help="gpu: play on an NVIDIA GPU what can be played there.",
+    help="gpu: play on an NVIDIA GPU what can be played there, with other noise.",
 )
 
 

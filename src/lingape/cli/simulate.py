@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from click.core import ParameterSource
 
 from .compare import conduct, study_options
 
@@ -41,7 +42,8 @@ def simulate(
     from ..study import read_study
 
     study = read_study(file)
-    if lane == "gpu":
+    source = click.get_current_context().get_parameter_source("lane")
+    if source is ParameterSource.COMMANDLINE:  # else as the file says
         study.lane = lane
     conduct(
         study,

@@ -264,7 +264,7 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     if getattr(explorer, "done", True):
         return None
     lane: CompiledLane | None = None
-    if _is_driven(explorer):
+    if is_driven(explorer):
         if isinstance(explorer, ContestExplorer):
             return ContestLane.of(explorer)
         if isinstance(explorer, Race):
@@ -474,7 +474,7 @@ class ContestLane:
         book.clock[PULLS] = estimate.pulls
 
 
-def _is_driven(explorer: Any) -> bool:
+def is_driven(explorer: Any) -> bool:
     """Whether an explorer behaves as the class does that takes over compiled runs (`adopt`)."""
     if not isinstance(explorer, ContestExplorer | PhasedExplorer | PhasedBudgetExplorer | Race):
         return False
@@ -535,9 +535,9 @@ def kernels_of(explorer: ContestExplorer, stage: Stage) -> Kernels | str:
     return Kernels(*made)
 
 
-def say_once(parts: str, lane: str = "compiled", instead: str = "plain") -> None:
+def say_once(parts: str, lane: str = "compiled", instead: str = "the plain") -> None:
     """Warn that there is no code for some parts, the first time."""
-    said = f"No {lane} code for {parts}: this runs in the {instead} lane."
+    said = f"No {lane} code for {parts}: this runs in {instead} lane."
     if said not in _said:
         _said.add(said)
         _log.warning("%s", said)

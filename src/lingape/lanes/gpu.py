@@ -76,7 +76,8 @@ THREADS = 32  # per block
 BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
 SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
-MOST = 4_000  # arms times dimensions: what a thread has memory for
+MOST = 65_536  # bytes of a thread's own arrays, which are set aside for all that a GPU could run
+MOST_PAIRS = 5_000  # of arms, whose plans are all made before the first run
 EACH = 64  # steps after which threads may begin a run, or rebuild caches
 PATIENCE = 2.0  # seconds that a launch, which cannot be interrupted, should take
 # Not in shared memory: what fits into registers, and what is looked at in rebuilds only.
@@ -208,7 +209,7 @@ class Played(NamedTuple):
 
     arms: IntArray  # (runs,) the answers
     margins: FloatArray  # (runs,) B(t) at the end
-    settled: Any  # (runs,) whether it was proven
+    settled: BoolArray  # (runs,) whether it was proven
     counts: IntArray  # (runs, K)
     in_play: BoolArray  # (runs, K) which arms a race has not discarded
 
@@ -226,29 +227,36 @@ class GpuLane:
     loop: what plays them.
     parts: what it needs before the world, the noise and the batch.
     arms: how many there are.
+    least: pulls that every run makes, whatever the limit.
     """
 
     def __init__(
-        self, loop: Callable[..., None], parts: dict[str, Any], arms: int, layout: Layout
+        self,
+        loop: Callable[..., None],
+        parts: dict[str, Any],
+        arms: int,
+        layout: Layout,
+        least: int = 0,
     ) -> None:
         self._loop, self._parts, self._arms, self._layout = loop, parts, arms, layout
+        self.least = least
         self.compiling = 0.0  # seconds that the last call of `play` spent on it
 
     @classmethod
     def of(cls, explorer: Any) -> Self | None:
         """Return a lane, or None, saying so once, if the explorer has none."""
         lacking = type(explorer).__name__
-        if isinstance(explorer, ContestExplorer) and not explorer.estimate.pulls:
+        if isinstance(explorer, ContestExplorer):
             stage = _with_gaps(stage_of(explorer))
             made = kernels_of(explorer, stage)
             if isinstance(made, Kernels):
-                lacking = _lacking(explorer, made)
+                lacking = _lacking(explorer, stage, made)
                 if not lacking:
                     made = made._replace(pull=_completed(explorer.parts.pull, made.pull, stage))
                     return cls._of_contests(explorer, stage, made)
             else:
                 lacking = made
-        say_once(lacking, "GPU", "compiled")
+        not_on_gpu(lacking)
         return None
 
     @classmethod
@@ -263,7 +271,7 @@ class GpuLane:
         layout = Layout(set(), {count: "len(arena_twins)"})
         if count <= FEW:
             layout = Layout({book.gap_variance.shape, book.counts.shape}, {})
-        return cls(play_contests, parts, count, layout)
+        return cls(play_contests, parts, count, layout, len(parts["opening"].arms))
 
     def play(
         self,
@@ -356,16 +364,45 @@ def _with_gaps(stage: Stage) -> Stage:
     return stage._replace(book=book, listed=False)
 
 
-def _lacking(explorer: ContestExplorer, kernels: Kernels) -> str:
+def not_on_gpu(what: str) -> None:
+    """Say once that something is played in another lane."""
+    say_once(what, "GPU", "another")
+
+
+def own_bytes(*parts: Any) -> int:
+    """Return the size of the arrays of which each thread has its own copy."""
+    sizes: dict[int, int] = {}
+
+    def add(part: Any) -> None:
+        for field, value in zip(part._fields, part, strict=True):
+            if isinstance(value, tuple):
+                add(value)
+            elif isinstance(value, np.ndarray) and field not in FIXED[type(part)]:
+                sizes[id(value)] = value.nbytes
+
+    for part in parts:
+        add(part)
+    return sum(sizes.values())
+
+
+def _lacking(explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> str:
     """Return what a GPU cannot do, or ""."""
     for kernel in kernels:
         if type(kernel) not in FIXED:
             return type(kernel).__name__.removesuffix("Kernel")
+    if explorer.estimate.pulls:
+        return "explorers that have been told rewards"
     if getattr(kernels.stopping, "near", 0.0):
         return "refined bounds"
-    if explorer.estimate.features.size > MOST:
-        return f"more than {MOST} features in all"
-    return ""
+    count = len(stage.problem)
+    if hasattr(explorer.parts.pull, "help") and count * (count - 1) // 2 > MOST_PAIRS:
+        return f"{type(explorer.parts.pull).__name__} with more than {MOST_PAIRS:,} pairs of arms"
+    return too_large(own_bytes(stage.book, *kernels))
+
+
+def too_large(size: int) -> str:
+    """Return what is too large if threads need so many bytes, or ""."""
+    return f"so many arms ({size:,} bytes for each thread, of {MOST:,})" if size > MOST else ""
 
 
 def _completed(pull: Any, kernel: Any, stage: Stage) -> Any:

@@ -23,10 +23,7 @@ from .blocks import (
     new_work,
     play_block,
 )
-from .compiled import say_once
-from .gpu import IDLE, Batch, GpuLane, Layout, take
-
-MOST = 1_000  # arms times dimensions: what a thread has memory for
+from .gpu import IDLE, Batch, GpuLane, Layout, not_on_gpu, own_bytes, take, too_large
 
 
 @on_gpu("in_play", "quotas")
@@ -92,11 +89,14 @@ def _answer(course: Course) -> int:
 def race_on_gpu(explorer: Race) -> GpuLane | None:
     """Return the GPU lane of a race, or None, saying so once, if it has none."""
     x, kernel = explorer.estimate.features, explorer.evidence.kernel()
-    if type(kernel) not in FIXED or explorer.counts.any() or BlockLane.of(explorer) is None:
-        say_once(type(explorer).__name__, "GPU", "compiled")
+    if type(kernel) not in FIXED or BlockLane.of(explorer) is None:
+        not_on_gpu(type(explorer).__name__)
         return None
-    if len(x) > FEW or x.size > MOST:
-        say_once(f"Race with more than {FEW} arms or {MOST} features", "GPU", "compiled")
+    if explorer.counts.any():
+        not_on_gpu("explorers that have been told rewards")
+        return None
+    if len(x) > FEW:
+        not_on_gpu(f"Race with more than {FEW} arms")
         return None
     course = new_course(explorer, room=len(x))
     parts = {
@@ -105,4 +105,7 @@ def race_on_gpu(explorer: Race) -> GpuLane | None:
         "work": new_work(course),
         "evidence": kernel,
     }
+    if lacking := too_large(own_bytes(course, parts["work"], kernel)):
+        not_on_gpu(lacking)
+        return None
     return GpuLane(play_races, parts, len(x), Layout(set(), {}))

@@ -44,6 +44,7 @@ def reproduce_figure_3(options: PageOptions) -> Page:
         max_pulls=200_000_000,
         world="signed",
         problem=SETTINGS,
+        lane=options.lane,
     )
     rows = options.rows_of(study, "Figure 3")
     kind = "made-up" if options.synthetic else "real"
@@ -88,6 +89,7 @@ def _adaptive(
             max_pulls=round(ENOUGH * means[k]["XY-static"]),
             world="signed",
             problem=SETTINGS,
+            lane=options.lane,
         )
         rows = options.rows_of(study, f"Figure 3, XY-adaptive, {k} arms")
         found[k] = mean(rows, "XY-adaptive") / means[k]["XY-static"]

@@ -4,7 +4,9 @@ import hashlib
 import inspect
 import re
 import signal
+import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -13,7 +15,7 @@ from itertools import islice, product
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,7 +36,7 @@ from .results import FORMAT, VERSION, Results, Row, RowLog
 
 MOST_JOBS, MOST_SEEDS = 10_000, 1_000_000
 CHUNK = 0.3  # seconds for which a worker is sent runs
-LEAST_SECONDS = 2e-4  # that making an explorer takes, beside its run
+ON_GPU = 100_000  # runs after which a GPU hands over results
 Task: TypeAlias = tuple[str, str, int]  # explorer, instance and seed
 # What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
 Builder: TypeAlias = Callable[..., Explorer] | str
@@ -57,8 +59,8 @@ class Study:
         distribution; all else, and "auto", is for processors.
 
     All explorers meet the same noise: that of the n-th pull depends on the instance's name and the
-    seed, not on the explorer. So results depend neither on the number and order of workers nor on
-    what else is in the study.
+    seed, not on the explorer (on a GPU and on processors it is not the same). So results depend
+    neither on the number and order of workers nor on what else is in the study.
 
     >>> study = Study(["lingape", "uniform"], ["canonical(3, 1.0)"], seeds=5)
     >>> [row.explorer for row in study.run(jobs=1).rows][::5]
@@ -86,6 +88,10 @@ class Study:
         self.world, self.problem = world, _settings(problem, world)
         if lane not in ("auto", "gpu"):
             raise InvalidArgument(f'lane must be "auto" or "gpu"; got {lane!r}.')
+        if lane == "gpu" and max(self.seeds) >= 2**63:
+            raise InvalidArgument(
+                f"Seeds must be below 2^63 with lane='gpu'; got {max(self.seeds)}."
+            )
         self.lane = lane
         if not isinstance(world, str) or world not in ENVIRONMENTS:
             raise InvalidArgument(
@@ -242,27 +248,40 @@ class Study:
         if self.lane == "gpu":
             check_gpu()
             tasks = yield from self._rows_on_gpu(tasks)
+            if jobs != 1:
+                self._compile(tasks)
         if jobs == 1 or find_spec("joblib") is None:
             yield from (self.play(*task) for task in tasks)
             return
         import joblib
 
         chunks = _Chunks(tasks, joblib.effective_n_jobs(jobs))
-        calls = (joblib.delayed(self._play_some)(chunk) for chunk in chunks)
-        for rows in _side_by_side(calls, jobs):
-            chunks.note(rows)
-            yield from rows
+        while chunks.left:
+            calls = (joblib.delayed(self._play_some)(chunk) for chunk in chunks)
+            for played in _side_by_side(calls, jobs):
+                chunks.note(played)
+                yield from played.rows
 
     def _rows_on_gpu(self, tasks: list[Task]) -> Generator[Row, None, list[Task]]:
         """Play what can be played on a GPU, and return the other tasks."""
         left, seeds = list[Task](), dict[tuple[str, str], list[int]]()
         for explorer, instance, seed in tasks:
             seeds.setdefault((explorer, instance), []).append(seed)
-        for (explorer, instance), numbers in seeds.items():
+        pieces = [
+            (*cell, numbers[start : start + ON_GPU])
+            for cell, numbers in seeds.items()
+            for start in range(0, len(numbers), ON_GPU)
+        ]
+        for explorer, instance, numbers in pieces:
             where = self.instances[instance]
-            made, world = self._made(explorer, where), self.environment(where)
+            world, runs = self.environment(where), np.array(numbers, dtype=np.int64)
             key = int(self.noise(instance, 0).generate_state(1, np.uint64)[0])
-            played = played_on_gpu(made, world, np.array(numbers), key, self.max_pulls)
+            try:
+                made = self._made(explorer, where)
+                played = played_on_gpu(made, world, runs, key, self.max_pulls)
+            except LingapeError as error:
+                error.add_note(f"This was {explorer!r} on {instance!r}.")
+                raise
             if played is None:
                 left += [(explorer, instance, seed) for seed in numbers]
                 continue
@@ -280,8 +299,21 @@ class Study:
                 )
         return left
 
-    def _play_some(self, tasks: list[Task]) -> list[Row]:
-        return [self.play(*task) for task in tasks]
+    def _play_some(self, tasks: list[Task]) -> "_Played":
+        """Play runs for about CHUNK seconds."""
+        rows, seconds, begun = list[Row](), list[float](), time.perf_counter()
+        for task in tasks:
+            start = time.perf_counter()
+            if rows and start - begun > CHUNK:
+                break
+            try:
+                rows.append(self.play(*task))
+            except Exception:
+                if not rows:
+                    raise
+                break  # what has ended comes first; then it fails again
+            seconds.append(time.perf_counter() - start)
+        return _Played(tasks, rows, seconds)
 
     def header(self) -> dict[str, Any]:
         """Return what a file of rows says first: the study, and what it ran on."""
@@ -324,6 +356,14 @@ def _processes(jobs: int) -> int:
     return max(1, int(joblib.effective_n_jobs(jobs)))
 
 
+class _Played(NamedTuple):
+    """What a worker has done of a chunk: the first runs of it."""
+
+    tasks: list[Task]
+    rows: list[Row]
+    seconds: list[float]  # of each run, making its explorer included
+
+
 class _Chunks:
     """Runs in chunks for workers, of about CHUNK seconds once it is known how long runs take.
 
@@ -331,25 +371,31 @@ class _Chunks:
     """
 
     def __init__(self, tasks: list[Task], workers: int) -> None:
-        self._tasks, self._workers = tasks, workers
-        self._seconds, self._runs = 0.0, 0
+        self.left = deque(tasks)
+        self._workers = workers
+        self._usual: dict[
+            tuple[str, str], float
+        ] = {}  # seconds of a run, by explorer and instance
 
-    def note(self, rows: list[Row]) -> None:
-        """Learn from a chunk that has ended."""
-        self._seconds += sum(row.seconds for row in rows) + LEAST_SECONDS * len(rows)
-        self._runs += len(rows)
+    def note(self, played: _Played) -> None:
+        """Learn from a chunk that has ended, and send again what it has not done."""
+        for row, seconds in zip(played.rows, played.seconds, strict=True):
+            self._usual[row.key[:2]] = seconds
+        self.left.extendleft(reversed(played.tasks[len(played.rows) :]))
 
     def __iter__(self) -> Iterator[list[Task]]:
-        start = 0
-        while start < len(self._tasks):
-            fits = int(CHUNK * self._runs / self._seconds) if self._runs else 1
-            share = (len(self._tasks) - start) // (4 * self._workers)  # so that all end together
-            end = start + max(1, min(fits, share))
-            yield self._tasks[start:end]
-            start = end
+        while self.left:
+            share = len(self.left) // (4 * self._workers)  # so that all end together
+            chunk, seconds = [self.left.popleft()], 0.0
+            while self.left and len(chunk) < share:
+                seconds += self._usual.get(chunk[-1][:2], CHUNK)
+                if seconds + self._usual.get(self.left[0][:2], CHUNK) > CHUNK:
+                    break
+                chunk.append(self.left.popleft())
+            yield chunk
 
 
-def _side_by_side(calls: Iterator[Any], jobs: int) -> Iterator[list[Row]]:
+def _side_by_side(calls: Iterator[Any], jobs: int) -> Iterator[_Played]:
     """Yield what the calls return, as they end."""
     import joblib
 
