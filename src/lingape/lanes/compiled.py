@@ -73,7 +73,7 @@ from ..problem import Problem
 from ..pulls.base import Learner
 from ..scaffold import EachArm
 from ..scaffold.budget_phases import PhasedBudgetExplorer
-from ..scaffold.conversation import EARLY, ContestExplorer, Parts
+from ..scaffold.conversation import ContestExplorer, Parts
 from ..scaffold.phases import PhasedExplorer
 from .blocks import PAUSED, SETTLED, BlockLane
 from .phases import PhaseLane
@@ -84,7 +84,8 @@ _said: set[str] = set()  # about which parts
 # What `advance` returns, beside PAUSED, SETTLED and NEEDS_HELP; and two states that it goes on in.
 NEARLY, BROKEN, UNSUITED = 2, 3, 4
 PLAYING, STALE = 5, 6
-AGAIN = 2  # after so many times as many pulls, a shortlist that did not do is tried again
+# A shortlist is tried after so many pulls for each dimension, and again after so many times as many.
+FIRST, AGAIN = 15, 2
 
 
 @partial(EntryPoint, counting=False)
@@ -303,7 +304,7 @@ class ContestLane:
         self._arena, self._book = new_arena(stage.estimate, stage.problem.noise_scale), stage.book
         self._kernels, self._stage = kernels, stage
         self._listed: ListParts | None = None
-        self._again = EARLY * len(self._arena.columns)  # pulls from which to try a shortlist
+        self._again = FIRST * len(self._arena.columns)  # pulls from which to try a shortlist
         self._budget: int | None = getattr(explorer, "budget", None)
         self._verdict: Contest | None = None
         self._settled = False

@@ -45,7 +45,7 @@ Start: TypeAlias = Literal["each", "spanning", "auto"]
 MANY = 2
 # After so many pulls for each dimension a pull moves the estimate of very many arms by so little
 # that a round can do with looking at few of them.
-EARLY = 15
+EARLY = 5
 # How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
 # for stopping and for what to pull.
 Elimination: TypeAlias = Literal["none", "stop", "sample"]
