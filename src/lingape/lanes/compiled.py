@@ -84,7 +84,7 @@ _said: set[str] = set()  # about which parts
 # What `advance` returns, beside PAUSED, SETTLED and NEEDS_HELP; and two states that it goes on in.
 NEARLY, BROKEN, UNSUITED = 2, 3, 4
 PLAYING, STALE = 5, 6
-# A shortlist is tried after so many pulls for each dimension, and again after so many times as many.
+# A shortlist is tried after so many pulls for each dimension, and again after so many times more.
 FIRST, AGAIN = 15, 2
 
 
