@@ -19,7 +19,7 @@ compiling = pytest.importorskip("lingape.kernels.compiling")
 KERNEL = """
 import os, sys
 from pathlib import Path
-from lingape.kernels.parts import EntryPoint
+from lingape.kernels.functions import EntryPoint
 from numba.core import event
 
 class Compilations(event.Listener):
@@ -178,7 +178,7 @@ def _(pull, model, leader, rival):
 
 
 HELPER = """
-from lingape.kernels.parts import compiled
+from lingape.kernels.functions import compiled
 
 @compiled
 def step():

@@ -5,7 +5,7 @@ import pytest
 
 from lingape import draws
 from lingape.kernels.draws import compiled_normal, compiled_uniform
-from lingape.kernels.parts import EntryPoint
+from lingape.kernels.functions import EntryPoint
 
 
 def test_both_lanes_draw_the_same():

@@ -10,7 +10,7 @@ from lingape import FrankWolfeSampling, Problem, SelfNormalized, canonical, run,
 from lingape.complexity import characteristic_time
 from lingape.designs.matrix_game import maximin
 from lingape.explorers.frank_wolfe_sampling import is_square
-from lingape.kernels.parts import EntryPoint
+from lingape.kernels.functions import EntryPoint
 from lingape.pulls.alternatives import alternatives
 from lingape.testing import Tape, pulls_of
 from test_lin_game import rate

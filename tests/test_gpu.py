@@ -35,6 +35,7 @@ from lingape.contests.by_gap import furthest
 from lingape.kernels.loops import first_from
 from lingape.kernels.parts import draw_normal, draw_uniform, pay
 from lingape.kernels.philox import Philox, philox
+from lingape.kernels.teams import ALONE
 from lingape.lanes import gpu
 from lingape.lanes.gpu import GpuLane
 from lingape.many import gpu_lane, played_on_gpu
@@ -44,7 +45,7 @@ KEY = 0x0123456789ABCDEF
 
 def draws(key=KEY, number=0):
     place = np.array([number, 0])
-    return Philox(np.array([key], dtype=np.uint64), place, np.zeros(4))
+    return Philox(ALONE, np.array([key], dtype=np.uint64), place, np.zeros(4))
 
 
 @pytest.fixture
@@ -229,12 +230,12 @@ def test_loops_over_few_arms():
     for count in (1, 2, 5, 16, 17, 40):
         values = rng.integers(0, 4, count).astype(float)
         for least in range(int(values.max()) + 1):
-            assert first_from(values, least) == int((values >= least).argmax())
+            assert first_from(ALONE, values, least) == int((values >= least).argmax())
     scores, means, twins = np.array([1.0, 3.0, 3.0, 2.0]), np.zeros(4), np.array([0, 1, 2, 1])
-    assert furthest(means, scores.copy(), twins, 1) == (2, 3.0)
+    assert furthest(ALONE, means, scores.copy(), twins, 1) == (2, 3.0)
     scores[0] = np.nan
-    assert np.isnan(furthest(means, scores.copy(), twins, 1)[1])
-    assert furthest(means, scores.copy(), np.zeros(4, dtype=int), 1) == (2, 0.0)
+    assert np.isnan(furthest(ALONE, means, scores.copy(), twins, 1)[1])
+    assert furthest(ALONE, means, scores.copy(), np.zeros(4, dtype=int), 1) == (2, 0.0)
 
 
 def test_a_book_of_gaps_does_not_change_pulls(monkeypatch):

@@ -15,7 +15,8 @@ from .environments import Environment
 from .errors import MissingExtra
 from .explorers import Explorer, Race
 from .html import as_html
-from .kernels.parts import FIXED, has_kernel
+from .kernels.functions import FIXED
+from .kernels.parts import has_kernel
 from .rates import clopper_pearson
 from .runs import MAX_PULLS, Ending, Lane, check_run, checked_limit, run, true_gap_of
 

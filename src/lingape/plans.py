@@ -10,7 +10,9 @@ from .arrays import FloatArray, IntArray
 from .designs import differences
 from .designs.rounding import steepest
 from .kernels.book import PULLS, Arena, Book, Model, Stage
-from .kernels.parts import choose, compiled, glide, inlined, on_gpu, pay
+from .kernels.functions import compiled, inlined, on_gpu
+from .kernels.parts import choose, glide, pay
+from .kernels.teams import begin, lowest, meet, owns, stride, total
 from .least_squares import LeastSquares
 from .ties import PULL, first_max
 
@@ -142,7 +144,7 @@ class Quotas:
         return bool(estimate.counts[arm] < self.quotas[arm])
 
 
-@on_gpu("shares")
+@on_gpu("shares", split="turns")
 class ProportionsKernel(NamedTuple):
     shares: FloatArray  # (K,)
     turns: FloatArray  # (K,) work
@@ -152,30 +154,32 @@ class ProportionsKernel(NamedTuple):
 
 
 @compiled
-def write_turns(counts: IntArray, shares: FloatArray, turns: FloatArray) -> None:
+def write_turns(team: Any, counts: IntArray, shares: FloatArray, turns: FloatArray) -> None:
     """Write how far each arm is with its share; infinitely far if it has none."""
-    for k in range(len(counts)):
+    for k in range(begin(team), len(counts), stride(team)):
         turns[k] = counts[k] / shares[k] if shares[k] > 0.0 else math.inf
 
 
 @inlined
-def most_behind(turns: FloatArray) -> int:
+def most_behind(team: Any, turns: FloatArray) -> int:
     """Return the arm furthest behind its share, given how far each is."""
-    least = turns[0]
-    for k in range(1, len(turns)):
+    least = math.inf
+    for k in range(begin(team), len(turns), stride(team)):
         if turns[k] < least:
             least = turns[k]
+    least = lowest(team, least)
     least += PULL * least
-    k = 0
-    while turns[k] > least:
-        k += 1
-    return k
+    k = begin(team)
+    while k < len(turns) and turns[k] > least:
+        k += stride(team)
+    return lowest(team, k)
 
 
 @choose.of(ProportionsKernel)
 def _(pull: ProportionsKernel, model: Model, leader: int, rival: int) -> int:
-    write_turns(model.book.counts, pull.shares, pull.turns)
-    return most_behind(pull.turns)
+    team = model.book.team
+    write_turns(team, model.book.counts, pull.shares, pull.turns)
+    return most_behind(team, pull.turns)
 
 
 @glide.of(ProportionsKernel)
@@ -210,21 +214,24 @@ def _glide(
     """
     counts, sums, means, shares = book.counts, book.sums, book.means, pull.shares
     reaches, turns, left = book.c, pull.turns, until - book.clock[PULLS]
-    factor, usual = contest[2], 0.0
-    for k in range(len(counts)):
+    factor, usual, team = contest[2], 0.0, book.team
+    for k in range(begin(team), len(counts), stride(team)):
         reaches[k] = math.sqrt(book.variances[k])
         usual += shares[k] * reaches[k]
+    usual = total(team, usual)
     slack = _slack(pull, arena.twins, book, judged, contest)
     if slack < WORTHWHILE * usual * (pull.moves * arena.noise_scale + factor * usual):
         return 0
     pulls, moved, shrunk = 0, 0.0, 0.0
-    write_turns(counts, shares, turns)
+    write_turns(team, counts, shares, turns)
+    meet(team)
     while pull.moves * moved + factor * shrunk < slack and pulls < left:
-        arm = most_behind(turns)
+        arm = most_behind(team, turns)
         paid = pay(world, arm, rng)
-        counts[arm] += 1
-        turns[arm] = counts[arm] / shares[arm]
-        sums[arm] += paid
+        if owns(team, arm):
+            counts[arm] += 1
+            turns[arm] = counts[arm] / shares[arm]
+            sums[arm] += paid
         pulls += 1
         reach = reaches[arm]
         moved += reach * (abs(paid - means[arm]) + reach * moved)
@@ -242,15 +249,15 @@ def _slack(
 ) -> float:
     """Return how far the closest contest is from being settled, in units of ‖y‖."""
     leader, rival, factor = contest
-    row, slack = book.row_of[leader], math.inf
-    for k in range(len(means)):
+    row, slack, team = book.row_of[leader], math.inf, book.team
+    for k in range(begin(team), len(means), stride(team)):
         if twins[k] != twins[leader]:
             gap, length = means[leader] - means[k], math.sqrt(book.gap_variance[row, k])
             if k == rival:
                 slack = min(slack, (-gap - pull.epsilon) / length + factor)
             # Were k to lead, the leader would be its rival.
             slack = min(slack, (gap - pull.epsilon) / length + factor)
-    return slack * (1.0 - 1e-6)  # for rounding
+    return lowest(team, slack) * (1.0 - 1e-6)  # for rounding
 
 
 class OneByOneKernel(NamedTuple):

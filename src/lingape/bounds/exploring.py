@@ -8,7 +8,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..kernels.book import Arena, Book, Stage
-from ..kernels.parts import compiled, radius
+from ..kernels.functions import compiled
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import NormWidths

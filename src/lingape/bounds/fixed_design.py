@@ -6,7 +6,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import on_gpu, radius
+from ..kernels.functions import on_gpu
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem

@@ -130,5 +130,5 @@ def _(bound: JedraProutiereKernel, arena: Arena, book: Book) -> float:
 @on_rebuild.of(JedraProutiereKernel)
 def _(bound: JedraProutiereKernel, book: Book) -> None:
     scale = bound.u * bound.c
-    log_det = cholesky(book.gram, scale, book.factor)
+    log_det = cholesky(book.team, book.gram, scale, book.factor)
     bound.log_det[0] = log_det - len(book.h) * math.log(scale)

@@ -26,12 +26,10 @@ from ..checks import as_float
 from ..designs import g_optimal
 from ..errors import InvalidBound
 from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, has_gaps_only, write_cross
+from ..kernels.functions import compiled, inlined, on_gpu
 from ..kernels.loops import multiply, write_products
 from ..kernels.parts import (
-    compiled,
-    inlined,
     on_fetch,
-    on_gpu,
     on_pull,
     on_rebuild,
     on_refill,
@@ -41,6 +39,7 @@ from ..kernels.parts import (
     write_reach,
 )
 from ..kernels.shortlist import scatter
+from ..kernels.teams import begin, fill, highest, meet, owns, stride, total
 from ..least_squares import CANCELLED, Contrasts, LeastSquares
 from ..problem import Problem, once
 from ..tall import alike, gram, is_tall, product
@@ -299,7 +298,7 @@ def _contenders(nats: FloatArray, grid: FloatArray, estimate: LeastSquares) -> r
     return range(first, last + 1)
 
 
-@on_gpu("grid")
+@on_gpu("grid", split="spread cross sensitivity b")
 class MixtureKernel(NamedTuple):
     """Besides the constants, what moves with the estimate: see kernels/book.py on rows."""
 
@@ -351,17 +350,17 @@ def _write_ends(
 ) -> None:
     """Take the best of all scales for each arm."""
     ends, variance = book.scores, book.gap_variance
-    nats, grid, count = bound.nats, bound.grid, len(book.scores)
+    nats, grid, count, team = bound.nats, bound.grid, len(book.scores), book.team
     first, last = bound.contenders[0], bound.contenders[1]
     nat, scale = nats[first], grid[first]
-    for k in range(count):
+    for k in range(begin(team), count, stride(team)):
         ends[k] = nat * (variance[row, k] + scale * sensitivity[k])
     for j in range(first + 1, last + 1):
         nat, scale = nats[j], grid[j]
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             value = nat * (variance[row, k] + scale * sensitivity[k])
             ends[k] = value if value < ends[k] else ends[k]
-    for k in range(count):
+    for k in range(begin(team), count, stride(team)):
         ends[k] = means[k] + math.sqrt(ends[k])
 
 
@@ -398,17 +397,19 @@ def _rebuild(bound: MixtureKernel, book: Book) -> None:
     products, grid = book.products, bound.grid
     d, count = products.shape
     for j in range(len(grid)):
-        log_det = cholesky(book.gram, grid[j], book.factor)
+        log_det = cholesky(book.team, book.gram, grid[j], book.factor)
         bound.log_dets[j] = log_det - d * math.log(grid[j])
-    longest, trace = 0.0, 0.0
-    for p in range(d):
-        total = 0.0
+    longest, trace, team = 0.0, 0.0, book.team
+    for p in range(begin(team), d, stride(team)):
+        length = 0.0
         for q in range(d):
-            total += abs(book.inverse[p, q])
-        longest = max(longest, total)
+            length += abs(book.inverse[p, q])
+        longest = max(longest, length)
+    for p in range(d):
         trace += book.gram[p, p]
-    bound.extent[0], bound.extent[1] = 1.0 / longest, trace
-    _write_spread(bound, products)
+    bound.extent[0], bound.extent[1] = 1.0 / highest(team, longest), trace
+    _write_spread(bound, book)
+    meet(team)
     if len(book.owner) == count:
         for arm in range(count):
             _keep_gaps(bound.sensitivity[arm], products, arm)
@@ -421,7 +422,7 @@ def _(bound: MixtureKernel, whole: MixtureKernel, book: Book) -> None:
     for j in range(len(bound.log_dets)):
         bound.log_dets[j] = whole.log_dets[j]
     bound.extent[0], bound.extent[1] = whole.extent[0], whole.extent[1]
-    _write_spread(bound, book.products)
+    _write_spread(bound, book)
 
 
 @on_write_back.of(MixtureKernel)
@@ -430,11 +431,12 @@ def _(bound: MixtureKernel, small: MixtureKernel, arms: IntArray, row: int, sour
 
 
 @compiled
-def _write_spread(bound: MixtureKernel, products: FloatArray) -> None:
+def _write_spread(bound: MixtureKernel, book: Book) -> None:
+    products, team = book.products, book.team
     d, count = products.shape
-    bound.spread[:] = 0.0
+    fill(team, bound.spread, 0.0)
     for p in range(d):
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             bound.spread[k] += products[p, k] * products[p, k]
 
 
@@ -466,20 +468,23 @@ def _(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int) -> Non
 
 @compiled
 def _fetch(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int) -> None:
-    inverse, spread, h2 = book.inverse, bound.spread, book.h2
+    inverse, spread, h2, team = book.inverse, bound.spread, book.h2, book.team
     cross, sensitivity = bound.cross[row], bound.sensitivity[row]
-    multiply(inverse, book.h, h2)
-    write_products(arena.columns, h2, cross)
+    multiply(team, inverse, book.h, h2)
+    meet(team)
+    write_products(team, arena.columns, h2, cross)
     own, least, lost = spread[arm], 2.0 * CANCELLED * spread[arm], 0
-    for k in range(len(spread)):
+    for k in range(begin(team), len(spread), stride(team)):
         sensitivity[k] = spread[k] + own - 2.0 * cross[k]
-    for k in range(len(spread)):
+    for k in range(begin(team), len(spread), stride(team)):
         lost += sensitivity[k] < least
-    if lost > 1:  # besides the arm itself: too few digits left
-        for k in range(len(spread)):
+    if total(team, lost) > 1:  # besides the arm itself: too few digits left
+        for k in range(begin(team), len(spread), stride(team)):
             if sensitivity[k] < least:
                 sensitivity[k] = _gap_sensitivity(inverse, arena.features, k, arm)
-    sensitivity[arm] = 0.0
+    if owns(team, arm):
+        sensitivity[arm] = 0.0
+    meet(team)
 
 
 @compiled
@@ -499,32 +504,33 @@ def _(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int, s: flo
     """Do to sensitivities what a pull does; hh = ‖A⁻¹x_a‖²."""
     c, b, owner = book.c, bound.b, book.owner
     spread, cross, sensitivity = bound.spread, bound.cross, bound.sensitivity
-    count, t = len(c), 1.0 / s
+    count, t, team = len(c), 1.0 / s, book.team
     if has_gaps_only(book):
         write_cross(spread, sensitivity, arm, b)
         hh = spread[arm]
     elif row < 0:
-        multiply(book.inverse, book.h, book.h2)
-        write_products(arena.columns, book.h2, b)
+        multiply(team, book.inverse, book.h, book.h2)
+        write_products(team, arena.columns, book.h2, b)
         hh = 0.0
         for p in range(len(book.h)):
             hh += book.h[p] * book.h[p]
     else:
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             b[k] = cross[row, k]
+        meet(team)
         hh = b[arm]
     if len(cross) < count:
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             f = c[k] * t
             spread[k] -= f * (2.0 * b[k] - hh * f)
     for m in range(len(owner)):
         i = m if len(owner) == count else owner[m]
         if i >= 0:
             own_c, own_b = c[i], b[i]
-            for k in range(count):
+            for k in range(begin(team), count, stride(team)):
                 y = (own_c - c[k]) * t
                 sensitivity[m, k] -= y * (2.0 * (own_b - b[k]) - hh * y)
             if not has_gaps_only(book):
                 f, g = own_c * t, (own_b - hh * own_c * t) * t
-                for k in range(count):
+                for k in range(begin(team), count, stride(team)):
                     cross[m, k] -= f * b[k] + g * c[k]

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..certificate import TELLING_ASSUMPTION, norm_assumption
 from ..kernels.book import GROWTH, LOG_DET, Arena, Book, Stage
-from ..kernels.parts import on_gpu, radius
+from ..kernels.functions import on_gpu
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import (

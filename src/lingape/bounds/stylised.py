@@ -13,7 +13,8 @@ from typing import ClassVar, NamedTuple
 
 from ..certificate import TELLING_ASSUMPTION
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import on_gpu, radius
+from ..kernels.functions import on_gpu
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import Bound, NormWidths, no_ridge

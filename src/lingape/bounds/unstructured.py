@@ -10,7 +10,9 @@ from ..arrays import FloatArray
 from ..certificate import TELLING_ASSUMPTION
 from ..errors import InvalidBound
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import on_gpu, radius, write_ends
+from ..kernels.functions import on_gpu
+from ..kernels.parts import radius, write_ends
+from ..kernels.teams import begin, stride
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import Bound, no_ridge
@@ -85,7 +87,7 @@ def _(
     bound: UnstructuredKernel, book: Book, means: FloatArray, factor: float, leader: int, row: int
 ) -> None:
     """Add the widths of both arms."""
-    scores, variances = book.scores, book.variances
+    scores, variances, team = book.scores, book.variances, book.team
     own = factor * math.sqrt(variances[leader])
-    for k in range(len(scores)):
+    for k in range(begin(team), len(scores), stride(team)):
         scores[k] = means[k] + factor * math.sqrt(variances[k]) + own

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..kernels.book import PULLS, Arena, Book, Stage
-from ..kernels.parts import on_gpu, radius
+from ..kernels.functions import on_gpu
+from ..kernels.parts import radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from .base import comparison_count, norm_bound_of

@@ -9,7 +9,8 @@ import numpy as np
 from ..arrays import FloatArray
 from ..bounds.exploring import best_of_others, two_best
 from ..kernels.book import Arena, Book, Model, Stage
-from ..kernels.parts import closest, compiled, radius
+from ..kernels.functions import compiled
+from ..kernels.parts import closest, radius
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import LEADER

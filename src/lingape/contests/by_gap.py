@@ -9,8 +9,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds.base import is_foreseeable
 from ..kernels.book import Model, Stage, row_for
+from ..kernels.functions import inlined, on_gpu, unrolled
 from ..kernels.loops import FEW, first_from, largest
-from ..kernels.parts import closest, inlined, narrow, on_gpu, radius, unrolled, write_ends
+from ..kernels.parts import closest, narrow, radius, write_ends
+from ..kernels.teams import anyone, begin, stride
 from ..least_squares import LeastSquares
 from ..many_arms import ManyArms
 from ..problem import Problem
@@ -89,45 +91,47 @@ class ByGapKernel(NamedTuple):
 def _(contest: ByGapKernel, model: Model, stopping: Any) -> tuple[int, int, float, float]:
     arena, book, bound = model
     means, twins, scores = contest.means, arena.twins, book.scores
-    leader = best_arm(means, arena.noise_scale)  # i_t
+    leader = best_arm(book.team, means, arena.noise_scale)  # i_t
     row = row_for(model, leader)
     factor = radius(bound, arena, book)
     write_ends(bound, book, means, factor, leader, row)
-    beaten = narrow(stopping, means, scores, twins, leader)
-    rival, margin = furthest(means, scores, twins, leader)
+    beaten = narrow(stopping, book, means, twins, leader)
+    rival, margin = furthest(book.team, means, scores, twins, leader)
     if margin == margin and beaten > -math.inf:
         margin = beaten
     return leader, rival, margin, factor
 
 
 @inlined
-def best_arm(means: FloatArray, noise_scale: float) -> int:
+def best_arm(team: Any, means: FloatArray, noise_scale: float) -> int:
     """Return the arm with the largest mean."""
-    top = largest(means)
-    return first_from(means, top - LEADER * (noise_scale + abs(top)))
+    top = largest(team, means)
+    return first_from(team, means, top - LEADER * (noise_scale + abs(top)))
 
 
 @inlined
 def furthest(
-    means: FloatArray, scores: FloatArray, twins: IntArray, leader: int
+    team: Any, means: FloatArray, scores: FloatArray, twins: IntArray, leader: int
 ) -> tuple[int, float]:
     """Return j_t and B(t) from the upper ends of the intervals, in `scores`.
 
     The leader's duplicates get -∞. B(t) is 0 if all arms are the same arm, and NaN if some score
     is.
     """
-    count, (best, others, lost) = len(means), _highest(scores, twins, twins[leader])
+    count, (best, others, lost) = len(means), _highest(team, scores, twins, twins[leader])
     rival = leader + 1 if leader + 1 < count else 0
     margin = math.nan if others else 0.0
     if not lost and best > -math.inf:
-        top = first_from(scores, best)
+        top = first_from(team, scores, best)
         margin = best - means[leader]
-        rival = first_from(scores, best - RIVAL * (best - means[top]))
+        rival = first_from(team, scores, best - RIVAL * (best - means[top]))
     return rival, margin
 
 
 @inlined
-def _highest(scores: FloatArray, twins: IntArray, same: int) -> tuple[float, bool, bool]:
+def _highest(
+    team: Any, scores: FloatArray, twins: IntArray, same: int
+) -> tuple[float, bool, bool]:
     """Return the highest score of arms that are not the same, if there are any, and if one is NaN.
 
     The others get -∞.
@@ -142,10 +146,10 @@ def _highest(scores: FloatArray, twins: IntArray, same: int) -> tuple[float, boo
             best = score if score > best else best
         return best, others, lost
     different, nans = 0, 0
-    for k in range(count):
+    for k in range(begin(team), count, stride(team)):
         if twins[k] == same:
             scores[k] = -math.inf
         else:
             different += 1
         nans += scores[k] != scores[k]
-    return largest(scores), different > 0, nans > 0
+    return largest(team, scores), anyone(team, different > 0), anyone(team, nans > 0)

@@ -10,7 +10,8 @@ from ..arrays import FloatArray
 from ..bounds import Bound
 from ..bounds.base import near
 from ..kernels.book import MOST_ROWS, Model, Stage
-from ..kernels.parts import closest, compiled, radius, write_ends
+from ..kernels.functions import compiled
+from ..kernels.parts import closest, radius, write_ends
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..ties import RIVAL, first_max
@@ -108,12 +109,12 @@ def _by_pair(contest: ByPairKernel, model: Model, factor: float) -> tuple[int, i
         if largest[j] < largest[first]:
             first = j
     write_ends(bound, book, means, factor, first, first)
-    rival, margin = furthest(means, scores, twins, first)
+    rival, margin = furthest(book.team, means, scores, twins, first)
     slack = RIVAL * (scores[rival] - means[rival])
     leader = 0
     while largest[leader] > largest[first] + slack:
         leader += 1
     if leader != first:
         write_ends(bound, book, means, factor, leader, leader)
-        rival, margin = furthest(means, scores, twins, leader)
+        rival, margin = furthest(book.team, means, scores, twins, leader)
     return leader, rival, margin

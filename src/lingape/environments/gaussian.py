@@ -8,7 +8,8 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..checks import as_float
 from ..errors import InvalidEnvironment
-from ..kernels.parts import draw_normal, draw_uniform, on_gpu, pay
+from ..kernels.functions import on_gpu
+from ..kernels.parts import draw_normal, draw_uniform, pay
 from .base import World
 
 

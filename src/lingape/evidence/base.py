@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..kernels.parts import inlined, on_gpu
+from ..kernels.functions import inlined, on_gpu
 
 # A bet is a gap λ that rewards may show. The largest is the standard error that few pulls leave,
 # and each other is STEP times the one before. The first COMMON are equally likely beforehand, and

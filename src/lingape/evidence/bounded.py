@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from ..kernels.parts import compiled, expect, log_value, on_gpu
+from ..kernels.functions import compiled, on_gpu
+from ..kernels.parts import expect, log_value
 from ..noise import Binary, Bounded
 from .base import (
     BETS,

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..kernels.book import factored_inverse
+from ..kernels.functions import compiled, on_gpu
 from ..kernels.loops import multiply
-from ..kernels.parts import compiled, on_gpu
+from ..kernels.teams import ALONE
 from ..ties import PULL
 
 STEPS = 40  # of multiplicative updates
@@ -242,7 +243,7 @@ def _choose_most_telling(desk: Desk, y: FloatArray) -> None:
     """Mark the arm that says most about each direction."""
     x, product, scores = desk.x, desk.product, desk.scores
     for j in range(len(y)):
-        multiply(desk.inverse, y[j], product)
+        multiply(ALONE, desk.inverse, y[j], product)
         largest = 0.0
         for k in range(len(x)):
             value = 0.0

@@ -15,7 +15,8 @@ import numpy as np
 from ..arrays import FloatArray
 from ..checks import SMALLEST
 from ..errors import InvalidProblem
-from ..kernels.parts import expect, log_value, on_gpu
+from ..kernels.functions import on_gpu
+from ..kernels.parts import expect, log_value
 from .base import (
     BETS,
     NEGLIGIBLE,

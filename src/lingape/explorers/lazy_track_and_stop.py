@@ -30,7 +30,8 @@ from ..arrays import FloatArray, IntArray
 from ..bounds import Bound, Mixture
 from ..designs import g_optimal, trimmed
 from ..kernels.book import MOST_ROWS, PULLS, Book, Model, Stage
-from ..kernels.parts import NEEDS_HELP, choose, compiled
+from ..kernels.functions import compiled
+from ..kernels.parts import NEEDS_HELP, choose
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule

@@ -32,7 +32,8 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import InvalidArgument
 from ..kernels.book import MOST_ROWS, PULLS, Arena, Book, Model, Stage
-from ..kernels.parts import choose, compiled
+from ..kernels.functions import compiled
+from ..kernels.parts import choose
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule

@@ -29,7 +29,8 @@ from ..checks import checked_whole
 from ..draws import normal
 from ..kernels.book import MOST_ROWS, PULLS, Arena, Book, Model, Stage
 from ..kernels.draws import compiled_normal
-from ..kernels.parts import choose, compiled
+from ..kernels.functions import compiled
+from ..kernels.parts import choose
 from ..least_squares import LeastSquares
 from ..problem import Problem
 from ..pulls import PullRule, greedy
@@ -132,7 +133,7 @@ def _drawn(pull: TopTwoKernel, arena: Arena, book: Book, pulls: int) -> int:
     """Return the arm that settles best between a drawn leader and its challenger."""
     leader = _drawn_leader(pull, arena, book, pulls)
     rival = _challenger(pull, arena, book, leader)
-    return sharpest_between(book.cross, book.variances, leader, rival, book.scores)
+    return sharpest_between(book.team, book.cross, book.variances, leader, rival, book.scores)
 
 
 @compiled

@@ -15,8 +15,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..least_squares import CANCELLED, PIVOT, STEEP, LeastSquares, next_rebuild
 from ..problem import Problem
+from .functions import compiled, inlined, on_gpu
 from .loops import multiply, write_products
-from .parts import compiled, inlined, on_fetch, on_gpu, on_pull, on_rebuild
+from .parts import on_fetch, on_pull, on_rebuild
+from .teams import ALONE, begin, begin_at, fill, meet, owns, stride, total
 
 # Positions in Book.clock and Book.gauge.
 PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED, SUMMED = 0, 1, 2, 3, 4, 5, 6
@@ -40,10 +42,14 @@ class Arena(NamedTuple):
     ridge: float
 
 
-@on_gpu()
+@on_gpu(
+    split="counts sums means variances inverse products factor gram moments counted row_of cross "
+    "gap_variance c scores h h2"
+)
 class Book(NamedTuple):
     """What changes during a run. Rows: see the module's docstring."""
 
+    team: Any  # who plays (teams.py)
     counts: IntArray  # (K,)
     sums: FloatArray  # (K,)
     means: FloatArray  # (K,)
@@ -107,6 +113,7 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
     clock = np.zeros(7, dtype=np.int64)
     clock[PULLS] = estimate.pulls
     return Book(
+        team=ALONE,
         counts=estimate.counts.copy(),
         sums=estimate.sums.copy(),
         means=np.zeros(count),
@@ -132,7 +139,9 @@ def new_book(estimate: LeastSquares, *, all_rows: bool) -> Book:
 
 
 @compiled
-def cholesky(matrix: FloatArray, shift: float, factor: FloatArray, least: float = PIVOT) -> float:
+def cholesky(
+    team: Any, matrix: FloatArray, shift: float, factor: FloatArray, least: float = PIVOT
+) -> float:
     """Write the lower factor of matrix + shift·I and return its log-determinant, or NaN.
 
     NaN if a pivot is not above `least`, relative to what it was before elimination.
@@ -140,50 +149,58 @@ def cholesky(matrix: FloatArray, shift: float, factor: FloatArray, least: float 
     The lower half of `matrix` counts. The upper half of `factor` is work: the factor's transpose,
     whose rows run along memory.
     """
-    d = len(matrix)
-    total = 0.0
+    d, log_det = len(matrix), 0.0
     for q in range(d):
-        for p in range(q, d):
+        for p in range(begin_at(team, q), d, stride(team)):
             factor[q, p] = matrix[p, q]
         for m in range(q):
             value = factor[m, q]
-            for p in range(q, d):
+            for p in range(begin_at(team, q), d, stride(team)):
                 factor[q, p] -= value * factor[m, p]
+        meet(team)
         pivot = factor[q, q] + shift
         if not pivot > least * (matrix[q, q] + shift):
             return math.nan
         root = math.sqrt(pivot)
-        total += 2.0 * math.log(root)
-        factor[q, q] = root
-        for p in range(q + 1, d):
+        log_det += 2.0 * math.log(root)
+        meet(team)
+        if owns(team, q):
+            factor[q, q] = root
+        for p in range(begin_at(team, q + 1), d, stride(team)):
             factor[q, p] /= root
             factor[p, q] = factor[q, p]
-    return total
+        meet(team)
+    return log_det
 
 
 @compiled
-def _invert(factor: FloatArray, inverse: FloatArray) -> None:
+def _invert(team: Any, factor: FloatArray, inverse: FloatArray) -> None:
     """Write (L Lᵀ)⁻¹ and leave L⁻¹ in `factor`."""
     d = len(factor)
     for p in range(d):
-        root = factor[p, p]
+        for q in range(begin(team), p, stride(team)):
+            inverse[p, q] = 0.0
         for m in range(p):
             value = factor[p, m]
-            factor[p, m] = 0.0
-            for q in range(m + 1):
-                factor[p, q] -= value * factor[m, q]
-        for q in range(p):
-            factor[p, q] /= root
-        factor[p, p] = 1.0 / root
+            for q in range(begin(team), m + 1, stride(team)):
+                inverse[p, q] -= value * factor[m, q]
+        root = factor[p, p]
+        meet(team)
+        for q in range(begin(team), p, stride(team)):
+            factor[p, q] = inverse[p, q] / root
+        if owns(team, p):
+            factor[p, p] = 1.0 / root
+        meet(team)
     for p in range(d):
-        for q in range(p + 1):
+        for q in range(begin(team), p + 1, stride(team)):
             inverse[p, q] = 0.0
         for m in range(p, d):
             value = factor[m, p]
-            for q in range(p + 1):
+            for q in range(begin(team), p + 1, stride(team)):
                 inverse[p, q] += value * factor[m, q]
-        for q in range(p):
+        for q in range(begin(team), p, stride(team)):
             inverse[q, p] = inverse[p, q]
+    meet(team)
 
 
 @compiled
@@ -194,21 +211,22 @@ def factored_inverse(matrix: FloatArray, factor: FloatArray, inverse: FloatArray
 
     factor: work.
     """
-    if math.isnan(cholesky(matrix, 0.0, factor, 0.0)):
+    if math.isnan(cholesky(ALONE, matrix, 0.0, factor, 0.0)):
         factor[:] = math.nan
-    _invert(factor, inverse)
+    _invert(ALONE, factor, inverse)
 
 
 @compiled
-def write_gram(x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
+def write_gram(team: Any, x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
     """Write the lower half of V, the sum of T_k x_k x_kᵀ."""
     count, d = x.shape
-    gram[:] = 0.0
+    for p in range(d):
+        fill(team, gram[p], 0.0)
     for k in range(count):
         n = float(counts[k])
         for p in range(d):
             value = n * x[k, p]
-            for q in range(p + 1):
+            for q in range(begin(team), p + 1, stride(team)):
                 gram[p, q] += value * x[k, q]
 
 
@@ -218,22 +236,23 @@ def _add_up(x: FloatArray, book: Book) -> None:
 
     In between there are a few dozen rebuilds, so that rounding does not add up.
     """
-    counts, counted, moments = book.counts, book.counted, book.moments
+    team, counts, counted, moments = book.team, book.counts, book.counted, book.moments
     if not book.clock[SUMMED] <= book.clock[PULLS] < 2 * book.clock[SUMMED]:
         book.clock[SUMMED] = book.clock[PULLS]
-        write_gram(x, counts, moments)
+        write_gram(team, x, counts, moments)
     else:
         for k in range(len(counts)):
             if counts[k] != counted[k]:
                 more = float(counts[k] - counted[k])
                 for p in range(x.shape[1]):
                     value = more * x[k, p]
-                    for q in range(p + 1):
+                    for q in range(begin(team), p + 1, stride(team)):
                         moments[p, q] += value * x[k, q]
-    for k in range(len(counts)):
+    meet(team)
+    for k in range(begin(team), len(counts), stride(team)):
         counted[k] = counts[k]
     for p in range(len(moments)):
-        for q in range(p + 1):
+        for q in range(begin(team), p + 1, stride(team)):
             book.gram[p, q] = moments[p, q]
 
 
@@ -248,21 +267,26 @@ def rebuild(model: Model, pull: Any) -> None:
 @compiled
 def _rebuild(arena: Arena, book: Book) -> None:
     x, h, products = arena.features, book.h, book.products
-    (count, d), means = x.shape, book.means
+    (count, d), means, team = x.shape, book.means, book.team
+    meet(team)
     _add_up(x, book)
-    h[:] = 0.0
+    fill(team, h, 0.0)
     for k in range(count):
-        for p in range(d):
+        for p in range(begin(team), d, stride(team)):
             h[p] += book.sums[k] * x[k, p]
-    book.gauge[LOG_DET] = cholesky(book.gram, arena.ridge, book.factor)
+    meet(team)
+    book.gauge[LOG_DET] = cholesky(team, book.gram, arena.ridge, book.factor)
     if math.isnan(book.gauge[LOG_DET]):  # V is singular to rounding: the loop ends as BROKEN
-        book.factor[:] = math.nan
-    _invert(book.factor, book.inverse)
+        for p in range(d):
+            fill(team, book.factor[p], math.nan)
+        meet(team)
+    _invert(team, book.factor, book.inverse)
     refill(arena, book)
-    means[:] = 0.0
+    fill(team, means, 0.0)
     for p in range(d):
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             means[k] += products[p, k] * h[p]
+    meet(team)
     book.gauge[GROWTH] = 0.0
     book.clock[REBUILD_AT] = next_rebuild(book.clock[PULLS], count)
 
@@ -271,14 +295,15 @@ def _rebuild(arena: Arena, book: Book) -> None:
 def refill(arena: Arena, book: Book) -> None:
     """Compute variances from A⁻¹, and forget rows, or compute all."""
     columns, products, variances = arena.columns, book.products, book.variances
-    variances[:] = 0.0
+    team = book.team
+    fill(team, variances, 0.0)
     for p in range(len(columns)):
-        write_products(columns, book.inverse[p], products[p])
-        for k in range(len(variances)):
+        write_products(team, columns, book.inverse[p], products[p])
+        for k in range(begin(team), len(variances), stride(team)):
             variances[k] += products[p, k] * columns[p, k]
-    book.row_of[:] = -1
+    fill(team, book.row_of, -1)
     book.owner[:] = -1
-    if len(book.owner) == len(variances):
+    if len(book.owner) == len(variances):  # only one thread alone keeps all rows
         for k in range(len(variances)):
             _keep(columns, products, book, k)
 
@@ -321,7 +346,8 @@ def row_for(model: Model, arm: int) -> int:
 def _fetch(arena: Arena, book: Book, arm: int) -> int:
     """Compute the row of `arm` in place of the one used least recently; leave A⁻¹x in book.h."""
     x, inverse, h, variances = arena.features, book.inverse, book.h, book.variances
-    count, row = len(x), 0
+    count, row, team = len(x), 0, book.team
+    meet(team)
     for m in range(len(book.owner)):
         if book.used[m] < book.used[row]:
             row = m
@@ -329,19 +355,22 @@ def _fetch(arena: Arena, book: Book, arm: int) -> int:
         book.row_of[book.owner[row]] = -1
     book.owner[row] = arm
     book.row_of[arm] = row
-    multiply(inverse, x[arm], h)
+    multiply(team, inverse, x[arm], h)
+    meet(team)
     cross, variance = book.cross[row], book.gap_variance[row]
-    write_products(arena.columns, h, cross)
+    write_products(team, arena.columns, h, cross)
     own, least, lost = variances[arm], 2.0 * CANCELLED * variances[arm], 0
-    for k in range(count):
+    for k in range(begin(team), count, stride(team)):
         variance[k] = variances[k] + own - 2.0 * cross[k]
-    for k in range(count):
+    for k in range(begin(team), count, stride(team)):
         lost += variance[k] < least
-    if lost > 1:  # besides the arm itself: too few digits left, so compute these gaps directly
-        for k in range(count):
+    if total(team, lost) > 1:  # besides the arm itself: too few digits, so compute these directly
+        for k in range(begin(team), count, stride(team)):
             if variance[k] < least:
                 variance[k] = _gap_variance(inverse, x, k, arm)
-    variance[arm] = 0.0
+    if owns(team, arm):
+        variance[arm] = 0.0
+    meet(team)
     return row
 
 
@@ -367,22 +396,26 @@ def has_gaps_only(book: Book) -> bool:
 def absorb(model: Model, pull: Any, arm: int, paid: float) -> bool:
     """Do to the caches what a pull does (least_squares.py), unless they need a rebuild first."""
     arena, book, bound = model.arena, model.book, model.bound
-    c, row, gaps_only = book.c, row_for(model, arm), has_gaps_only(book)
+    c, row, gaps_only, team = book.c, row_for(model, arm), has_gaps_only(book), book.team
+    surprise = paid - book.means[arm]
     if gaps_only:
         write_cross(book.variances, book.gap_variance, arm, c)
     else:
-        for k in range(len(c)):
+        for k in range(begin(team), len(c), stride(team)):
             c[k] = book.cross[row, k]
+    meet(team)
     leverage = book.variances[arm] if gaps_only else c[arm]
     s = 1.0 + leverage
     fine = 1.0 <= s <= STEEP
     if fine:
         on_pull(bound, arena, book, arm, row, s)
         on_pull(pull, arena, book, arm, row, s)
-        move(book, leverage, paid - book.means[arm])
+        move(book, leverage, surprise)
         if len(book.owner) < len(c):
-            multiply(book.inverse, arena.features[arm], book.h)
-            move_inverse(book.inverse, book.h, s)
+            multiply(team, book.inverse, arena.features[arm], book.h)
+            meet(team)
+            move_inverse(team, book.inverse, book.h, s)
+    meet(team)
     return fine  # type: ignore[no-any-return]
 
 
@@ -405,10 +438,11 @@ def move(book: Book, leverage: float, surprise: float) -> None:
     """
     means, variances, cross, c = book.means, book.variances, book.cross, book.c
     gap_variance, owner, count = book.gap_variance, book.owner, len(book.c)
+    team = book.team
     s = 1.0 + leverage
     t = 1.0 / s
     step = surprise * t
-    for k in range(count):
+    for k in range(begin(team), count, stride(team)):
         means[k] += c[k] * step
         variances[k] -= c[k] * c[k] * t
     for m in range(len(owner)):
@@ -416,12 +450,12 @@ def move(book: Book, leverage: float, surprise: float) -> None:
         if i >= 0:
             own = c[i]
             if has_gaps_only(book):
-                for k in range(count):
+                for k in range(begin(team), count, stride(team)):
                     y = own - c[k]
                     gap_variance[m, k] -= y * y * t
             else:
                 f = own * t
-                for k in range(count):
+                for k in range(begin(team), count, stride(team)):
                     y = own - c[k]
                     cross[m, k] -= f * c[k]
                     gap_variance[m, k] -= y * y * t
@@ -435,9 +469,9 @@ def _log(x: float, s: float) -> float:
 
 
 @compiled
-def move_inverse(inverse: FloatArray, h: FloatArray, s: float) -> None:
+def move_inverse(team: Any, inverse: FloatArray, h: FloatArray, s: float) -> None:
     """Move A⁻¹ after a pull; h = A⁻¹x_a."""
     for p in range(len(h)):
         f = h[p] / s
-        for q in range(len(h)):
+        for q in range(begin(team), len(h), stride(team)):
             inverse[p, q] -= f * h[q]

@@ -24,7 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
 from . import ANNOUNCE_IN
-from .parts import DECLARED, FILES, LOADED
+from .functions import DECLARED, FILES, LOADED
 
 try:
     import fcntl
@@ -41,7 +41,7 @@ _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import", re.M)
 
 
 def dispatcher(function: Callable[..., Any], *, counting: bool) -> Any:
-    """Return numba's form of a function that Python calls (parts.EntryPoint).
+    """Return numba's form of a function that Python calls (functions.EntryPoint).
 
     The machine code is kept on disk if there is a writable folder.
 
@@ -70,7 +70,7 @@ _told = 0  # how many of DECLARED numba knows
 
 
 def _declare() -> None:
-    """Declare functions of parts.py that have been defined since the last time."""
+    """Declare functions that have been defined since the last time."""
     global _told
     with global_compiler_lock:  # nobody compiles before all are declared
         for function, chosen, inline in DECLARED[_told:]:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .parts import compiled
+from .functions import compiled
 
 _FIRST, _SECOND, _THIRD = (
     np.uint64(0x9E3779B97F4A7C15),

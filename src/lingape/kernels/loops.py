@@ -6,15 +6,17 @@ products into one number are not, because that would change the order of additio
 """
 
 import math
+from typing import Any
 
 from ..arrays import FloatArray
-from .parts import compiled, inlined, unrolled
+from .functions import compiled, part_function, unrolled
+from .teams import begin, fill, stride
 
 FEW = 16  # up to so many values, one loop is faster than several side by side
 
 
-@inlined
-def largest(values: FloatArray) -> float:
+@part_function
+def largest(team: Any, values: FloatArray) -> float:
     """Return the largest value that is not NaN, or -∞."""
     a = b = c = d = -math.inf
     count = len(values)
@@ -30,8 +32,8 @@ def largest(values: FloatArray) -> float:
     return a if a > b else b
 
 
-@inlined
-def first_from(values: FloatArray, least: float) -> int:
+@part_function
+def first_from(team: Any, values: FloatArray, least: float) -> int:
     """Return the first position whose value is not below `least`; there has to be one."""
     k = 0
     if unrolled() and len(values) <= FEW:
@@ -45,15 +47,15 @@ def first_from(values: FloatArray, least: float) -> int:
 
 
 @compiled
-def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+def multiply(team: Any, matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Write the product of a symmetric (d, d) matrix and a vector."""
-    write_products(matrix, vector, out)
+    write_products(team, matrix, vector, out)
 
 
 @compiled
-def write_products(columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+def write_products(team: Any, columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Write Xv, from the columns of X."""
-    out[:] = 0.0
+    fill(team, out, 0.0)
     number, count = len(columns), len(out)
     whole = number - number % 4
     for m in range(0, whole, 4):  # four columns in a pass
@@ -64,12 +66,12 @@ def write_products(columns: FloatArray, vector: FloatArray, out: FloatArray) -> 
             columns[m + 2],
             columns[m + 3],
         )
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             total = out[k] + a * first[k]
             total += b * second[k]
             total += c * third[k]
             out[k] = total + d * fourth[k]
     for m in range(whole, number):
         value, column = vector[m], columns[m]
-        for k in range(count):
+        for k in range(begin(team), count, stride(team)):
             out[k] += value * column[k]

@@ -8,12 +8,14 @@ one would not.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .parts import compiled, draw_normal, draw_uniform, inlined, on_gpu
+from .functions import compiled, inlined, on_gpu
+from .parts import draw_normal, draw_uniform
+from .teams import begin, meet
 
 RUN, DRAWN = 0, 1  # positions in Philox.place
 
@@ -26,13 +28,14 @@ _MINUS_2, _TURN = np.float32(-2.0), np.float32(2.0 * math.pi)
 _UNIT = 2.0**-32
 
 
-@on_gpu("key")
+@on_gpu("key", split="ahead")
 class Philox(NamedTuple):
     """A source of either normal or uniform numbers, not of both."""
 
+    team: Any  # who draws them (teams.py)
     key: IntArray  # (1,)
     place: IntArray  # (2,) the run, and how many numbers it has drawn
-    ahead: FloatArray  # (4,) numbers made but not yet drawn
+    ahead: FloatArray  # (4 for each thread,) numbers made but not yet drawn
 
 
 @compiled
@@ -49,11 +52,12 @@ def philox(key: int, run: int, block: int) -> tuple[np.uint64, np.uint64, np.uin
 
 
 @compiled
-def _write_normals(draws: Philox, block: int) -> None:
-    """Write the next four normal numbers."""
-    a, b, c, d = philox(draws.key[0], draws.place[RUN], block)
-    draws.ahead[0], draws.ahead[1] = _two_normals(a, b)
-    draws.ahead[2], draws.ahead[3] = _two_normals(c, d)
+def _write_normals(draws: Philox, drawn: int) -> None:
+    """Write the next four normal numbers of each thread."""
+    at, ahead = 4 * begin(draws.team), draws.ahead
+    a, b, c, d = philox(draws.key[0], draws.place[RUN], (drawn + at) // 4)
+    ahead[at], ahead[at + 1] = _two_normals(a, b)
+    ahead[at + 2], ahead[at + 3] = _two_normals(c, d)
 
 
 @inlined
@@ -68,18 +72,21 @@ def _two_normals(a: np.uint64, b: np.uint64) -> tuple[float, float]:
 @draw_normal.of(Philox)
 def _(draws: Philox) -> float:
     drawn = draws.place[DRAWN]
-    if drawn % 4 == 0:
-        _write_normals(draws, drawn // 4)
+    if drawn % len(draws.ahead) == 0:
+        meet(draws.team)
+        _write_normals(draws, drawn)
+        meet(draws.team)
     draws.place[DRAWN] = drawn + 1
-    return float(draws.ahead[drawn % 4])
+    return float(draws.ahead[drawn % len(draws.ahead)])
 
 
 @compiled
-def _write_uniforms(draws: Philox, block: int) -> None:
-    """Write the next four uniform numbers."""
-    ahead = draws.ahead
-    a, b, c, d = philox(draws.key[0], draws.place[RUN], block)
-    ahead[0], ahead[1], ahead[2], ahead[3] = a * _UNIT, b * _UNIT, c * _UNIT, d * _UNIT
+def _write_uniforms(draws: Philox, drawn: int) -> None:
+    """Write the next four uniform numbers of each thread."""
+    at, ahead = 4 * begin(draws.team), draws.ahead
+    a, b, c, d = philox(draws.key[0], draws.place[RUN], (drawn + at) // 4)
+    ahead[at], ahead[at + 1] = a * _UNIT, b * _UNIT
+    ahead[at + 2], ahead[at + 3] = c * _UNIT, d * _UNIT
 
 
 @draw_uniform.of(Philox)

@@ -47,8 +47,9 @@ from .book import (
     refill,
     row_for,
 )
+from .functions import compiled, inlined
 from .loops import first_from, largest, multiply, write_products
-from .parts import compiled, inlined, on_pull, on_refill, on_write_back, radius, write_reach
+from .parts import on_pull, on_refill, on_write_back, radius, write_reach
 
 # Shortlists are for at least so many arms, and so many times d², and have at most this share of
 # them. With more dimensions the estimate moves further, and they do not last.
@@ -206,7 +207,7 @@ def draw_up(shortlist: Shortlist, whole: Model, small: Model) -> None:
     for m in range(len(shortlist.leaders)):
         _write_back(shortlist, book, small, bound, m)
     if book.gauge[GROWTH] > 0.0:
-        write_products(arena.columns, shortlist.theta, book.means)
+        write_products(book.team, arena.columns, shortlist.theta, book.means)
     _allow(shortlist, arena, book)
     factor, growth = radius(bound, arena, book), gauge[SPAN]
     share = arena.noise_scale / factor
@@ -255,8 +256,8 @@ def _allow(shortlist: Shortlist, arena: Arena, book: Book) -> None:
     gauge[DRIFT] = USUAL * arena.noise_scale * math.sqrt(gauge[STEP])
     gauge[SPAN] = gauge[GROWN] + gauge[STEP]
     shortlist.then[:] = shortlist.theta
-    top = largest(means)
-    leader = first_from(means, top - LEADER * (arena.noise_scale + abs(top)))
+    top = largest(book.team, means)
+    leader = first_from(book.team, means, top - LEADER * (arena.noise_scale + abs(top)))
     place = 0
     while place < len(leaders) - 1 and leaders[place] != leader:
         place += 1
@@ -281,7 +282,7 @@ def _write_keys(
         shortlist.leaders[place] = -1
         return
     own = means[leader]
-    top = largest(scores) - own
+    top = largest(book.team, scores) - own
     shortlist.tops[place] = top
     least = -CERTAIN * (arena.noise_scale + abs(own))
     for k in range(len(keys)):
@@ -392,7 +393,7 @@ def _drift(shortlist: Shortlist, arena: Arena, book: Book) -> float:
     for p in range(len(v)):
         v[p] = theta[p] - then[p]
         square += arena.ridge * v[p] * v[p]
-    multiply(book.gram, v, book.h)
+    multiply(book.team, book.gram, v, book.h)
     for p in range(len(v)):
         square += v[p] * book.h[p]
     return math.sqrt(max(0.0, square))
@@ -404,7 +405,7 @@ def absorb_outside(
 ) -> bool:
     """Do to the shortlist's caches what a pull of any arm does, unless they need a rebuild."""
     x, book = whole.arena.features[arm], small.book
-    multiply(book.inverse, x, book.h)
+    multiply(book.team, book.inverse, x, book.h)
     leverage, mean = 0.0, 0.0
     for p in range(len(x)):
         leverage += x[p] * book.h[p]
@@ -412,10 +413,10 @@ def absorb_outside(
     s = 1.0 + leverage
     fine = 1.0 <= s <= STEEP
     if fine:
-        write_products(small.arena.columns, book.h, book.c)
+        write_products(book.team, small.arena.columns, book.h, book.c)
         on_pull(small.bound, small.arena, book, -1, -1, s)
         move(book, leverage, paid - mean)
-        move_inverse(book.inverse, book.h, s)
+        move_inverse(book.team, book.inverse, book.h, s)
         step = (paid - mean) / s
         for p in range(len(x)):
             shortlist.theta[p] += step * book.h[p]
@@ -436,6 +437,6 @@ def catch_up(shortlist: Shortlist, whole: Model, small: Model) -> None:
     """Bring the whole book up to date."""
     _copy(small.book.inverse, whole.book.inverse)
     refill(whole.arena, whole.book)
-    write_products(whole.arena.columns, shortlist.theta, whole.book.means)
+    write_products(whole.book.team, whole.arena.columns, shortlist.theta, whole.book.means)
     on_refill(whole.bound, whole.bound, whole.book)
     shortlist.gauge[GROWN] = 0.0

@@ -22,8 +22,10 @@ from ..explorers.race import (
     Race,
 )
 from ..kernels.book import factored_inverse
+from ..kernels.functions import EntryPoint, compiled, on_gpu
 from ..kernels.loops import multiply
-from ..kernels.parts import EntryPoint, compiled, expect, log_value, on_gpu, pay
+from ..kernels.parts import expect, log_value, pay
+from ..kernels.teams import ALONE
 from ..scaffold.blocks import REFINEMENTS, RIDGE, SLIGHT, SOLVED, Block
 from ..ties import LEADER
 
@@ -417,8 +419,8 @@ def _solve(
 ) -> bool:
     """Write z with Vz = y, and return whether there is one."""
     largest, error = 0.0, 0.0
-    multiply(solver, y, z)
-    multiply(v, z, fitted)
+    multiply(ALONE, solver, y, z)
+    multiply(ALONE, v, z, fitted)
     for m in range(len(y)):
         largest, error = max(largest, abs(y[m])), max(error, abs(y[m] - fitted[m]))
     return bool(error <= SOLVED * largest)
@@ -462,7 +464,7 @@ def _plan(course: Course, work: Work, evidence: Any) -> None:
     factored_inverse(v, factor, inverse)
     _estimate(x, told, guess.variances, inverse, b, theta, means)
     for k in range(count):
-        multiply(inverse, x[k], b)
+        multiply(ALONE, inverse, x[k], b)
         leverages[k] = 0.0
         for m in range(d):
             leverages[k] += x[k, m] * b[m]
@@ -580,7 +582,7 @@ def _estimate(
     for k in range(count):
         for m in range(d):
             b[m] += x[k, m] * (told.sums[k] / variances[k])
-    multiply(inverse, b, theta)
+    multiply(ALONE, inverse, b, theta)
     for k in range(count):
         means[k] = 0.0
         for m in range(d):

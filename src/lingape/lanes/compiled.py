@@ -35,17 +35,16 @@ from ..kernels.book import (
     new_book,
     rebuild,
 )
+from ..kernels.functions import EntryPoint, inlined
 from ..kernels.parts import (
     GO_ON,
     NEEDS_HELP,
     STOP,
-    EntryPoint,
     choose,
     closest,
     decide,
     glide,
     has_kernel,
-    inlined,
     nearly,
     pay,
     pick,

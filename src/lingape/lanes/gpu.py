@@ -1,14 +1,17 @@
-"""Whole runs on a GPU: one thread plays one run after the other, until none is left.
+"""Whole runs on a GPU: one after the other, until none is left, in many places side by side.
 
-The loop is that of compiled.py, made of the same functions of the same kernels, so that an
-explorer runs here if its kernels are marked `on_gpu` (kernels/parts.py). What differs:
+With few arms one thread plays a run, with more a warp does (warps.py). The loop is that of
+compiled.py, made of the same functions of the same kernels, so that an explorer runs here if its
+kernels are marked `on_gpu` (kernels/functions.py). What differs:
 
-- Each thread has its own book, and its own copies of what kernels keep, in arrays whose sizes are
+- Each run has its own book, and its own copies of what kernels keep, in arrays whose sizes are
   constants of the compiled code (`source_of`): loops over few arms are then unrolled. Of few arms
   the book holds gap variances alone, in shared memory, where each thread may look at another row.
-- The threads of a warp take every step together. Those whose run is over wait for a step at which
-  others may begin one as well, and caches are rebuilt at such steps. Runs begin there, so that a
-  run has its caches rebuilt at the same pulls however runs are spread over threads.
+  A warp shares arrays that are split, also in shared memory if they fit.
+- Threads that play a run each take every step together with the others of their warp. Those whose
+  run is over wait for a step at which others may begin one as well, and caches are rebuilt at such
+  steps. Runs begin there, so that a run has its caches rebuilt at the same pulls however runs are
+  spread over threads.
 - Noise comes from Philox, by the run and the number of the pull. It is not the noise of the other
   lanes, and results agree with theirs in distribution.
 
@@ -42,21 +45,10 @@ from ..kernels.book import (
     new_arena,
     rebuild,
 )
-from ..kernels.parts import (
-    DECLARED,
-    FIXED,
-    NEEDS_HELP,
-    choose,
-    closest,
-    compiled,
-    glide,
-    inlined,
-    on_gpu,
-    pay,
-    restart,
-    unrolled,
-)
+from ..kernels.functions import DECLARED, FIXED, SPLIT, compiled, inlined, on_gpu, unrolled
+from ..kernels.parts import NEEDS_HELP, choose, closest, glide, pay, restart
 from ..kernels.philox import DRAWN, RUN, Philox
+from ..kernels.teams import ALONE, begin, meet, of_first, owns, stride
 from ..least_squares import ill_conditioned
 from ..scaffold.conversation import ContestExplorer
 from .blocks import SETTLED
@@ -70,18 +62,21 @@ from .compiled import (
     say_once,
     stage_of,
 )
+from .warps import SIMULATED, WARP, WIDTH, Warp
 
-SIMULATED = bool(cuda.config.ENABLE_CUDASIM)
 THREADS = 32  # per block
 BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
 SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
-MOST = 65_536  # bytes of a thread's own arrays, which are set aside for all that a GPU could run
+# Bytes of arrays of a thread and of a warp, which are set aside for all that a GPU could run.
+MOST, MOST_SPLIT = 65_536, 1 << 20
 MOST_PAIRS = 5_000  # of arms, whose plans are all made before the first run
 EACH = 64  # steps after which threads may begin a run, or rebuild caches
 PATIENCE = 2.0  # seconds that a launch, which cannot be interrupted, should take
-# Not in shared memory: what fits into registers, and what is looked at in rebuilds only.
+# Not in a thread's shared memory: what fits into registers, and what only rebuilds look at; and
+# not in a warp's.
 ELSEWHERE = {"c", "scores", "b", "row_of", "owner", "used", "products", "counted"}
+SELDOM = {"products", "moments", "counted"}
 IDLE = -1
 
 
@@ -127,8 +122,8 @@ def play_contests(
             if run == IDLE:
                 return
             _begin(book, opening, world, draws)
-            restart(pull)
-            restart(stopping)
+            restart(pull, book.team)
+            restart(stopping, book.team)
         if step % EACH == 0 and clock[PULLS] >= clock[REBUILD_AT]:
             clock[REBUILD_AT] = 0
         if run != IDLE:
@@ -136,7 +131,7 @@ def play_contests(
             if status != PLAYING:
                 batch.arms[run], batch.margins[run] = clock[LEADING], book.gauge[MARGIN]
                 batch.endings[run] = status
-                for k in range(len(book.counts)):
+                for k in range(begin(book.team), len(book.counts), stride(book.team)):
                     batch.counts[run, k] = book.counts[k]
                 run = IDLE
         step += 1
@@ -145,25 +140,30 @@ def play_contests(
 @inlined
 def take(batch: Batch, draws: Philox) -> int:
     """Return the next run, whose noise is ready, or IDLE if none is left."""
-    run = cuda.atomic.add(batch.queue, 0, 1)
+    run = 0
+    if owns(draws.team, 0):
+        run = cuda.atomic.add(batch.queue, 0, 1)
+    run = of_first(draws.team, run)
     if run >= len(batch.runs):
         return IDLE
     draws.place[RUN], draws.place[DRAWN] = batch.runs[run], 0
-    return run  # type: ignore[no-any-return]
+    return run
 
 
 @inlined
 def _begin(book: Book, opening: FirstPulls, world: Any, draws: Philox) -> None:
     """Make the first pulls of a run."""
-    for k in range(len(book.counts)):
+    for k in range(begin(book.team), len(book.counts), stride(book.team)):
         book.counts[k], book.sums[k] = 0, 0.0
     book.used[:] = 0
     book.clock[TICK], book.clock[CHECKED] = 0, 0
     book.clock[REBUILD_AT], book.clock[SUMMED] = 0, 0
     for m in range(len(opening.arms)):
         arm = opening.arms[m]
-        book.counts[arm] += 1
-        book.sums[arm] += pay(world, arm, draws)
+        paid = pay(world, arm, draws)
+        if owns(book.team, arm):
+            book.counts[arm] += 1
+            book.sums[arm] += paid
     book.clock[PULLS] = len(opening.arms)
 
 
@@ -196,8 +196,10 @@ def _turn(
         if arm == NEEDS_HELP:
             return NEEDS_HELP
         paid = pay(world, arm, draws)
-        book.counts[arm] += 1
-        book.sums[arm] += paid
+        meet(book.team)
+        if owns(book.team, arm):
+            book.counts[arm] += 1
+            book.sums[arm] += paid
         clock[PULLS] += 1
         if not absorb(model, pull, arm, paid):
             clock[REBUILD_AT] = 0
@@ -215,10 +217,17 @@ class Played(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where arrays of which each thread has its own are to be."""
+    """Where arrays are to be of which each run has its own."""
 
-    often: set[tuple[int, ...]]  # shapes of those for shared memory
-    sizes: dict[int, str]  # expressions of sizes that are not to be constants
+    team: Any  # who plays a run (kernels/teams.py)
+    often: set[tuple[int, ...]]  # shapes of those for shared memory, if that is one thread
+
+
+class Scratch(NamedTuple):
+    """An array of which each block has its own, in the GPU's memory."""
+
+    shape: tuple[int, ...]
+    kind: Any
 
 
 class GpuLane:
@@ -268,9 +277,7 @@ class GpuLane:
             **kernels._asdict(),
             "opening": FirstPulls(_opening(explorer)),
         }
-        layout = Layout(set(), {count: "len(arena_twins)"})
-        if count <= FEW:
-            layout = Layout({book.gap_variance.shape, book.counts.shape}, {})
+        layout = Layout(book.team, {book.gap_variance.shape, book.counts.shape})
         return cls(play_contests, parts, count, layout, len(parts["opening"].arms))
 
     def play(
@@ -289,7 +296,7 @@ class GpuLane:
         begun = time.perf_counter()
         self._launch(world, runs[:0], key, until)
         self.compiling = time.perf_counter() - begun
-        wave, pieces, done = _threads(), list[Played](), 0
+        wave, pieces, done = self._most(), list[Played](), 0
         ahead = wave
         while done < len(runs):
             begun = time.perf_counter()
@@ -300,6 +307,12 @@ class GpuLane:
             if progress is not None:
                 progress(done)
         return Played(*(np.concatenate(values) for values in zip(*pieces, strict=True)))
+
+    def _most(self) -> int:
+        """Return how many runs are under way together, at most."""
+        if SIMULATED:
+            return 4
+        return _blocks() * (1 if isinstance(self._layout.team, Warp) else THREADS)
 
     def _launch(self, world: Any, runs: IntArray, key: int, until: int) -> Played:
         number = len(runs)
@@ -313,12 +326,19 @@ class GpuLane:
             counts=np.zeros((number, self._arms), dtype=np.int64),
             in_play=np.zeros((number, self._arms), dtype=np.bool_),
         )
-        draws = Philox(np.array([key], dtype=np.uint64), np.zeros(2, dtype=np.int64), np.zeros(4))
+        team, together = self._layout.team, isinstance(self._layout.team, Warp)
+        draws = Philox(
+            team=team,
+            key=np.array([key], dtype=np.uint64),
+            place=np.zeros(2, dtype=np.int64),
+            ahead=np.zeros(4 * WIDTH if together else 4),
+        )
         parts = {**self._parts, "world": world, "draws": draws, "batch": batch}
         source = source_of(self._loop, parts, self._layout)
-        arguments = [_on_device(value) for value in source.arguments]
-        threads = max(1, min(number, THREADS))
-        blocks = -(-min(number, _threads()) // threads) or 1
+        threads = WIDTH if together else max(1, min(number, THREADS))
+        runs_each = 1 if together else threads
+        blocks = -(-min(number, self._most()) // runs_each) or 1
+        arguments = [_on_device(value, blocks) for value in source.arguments]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*Grid size")  # few runs need few threads
             kernel_of(source.text, source.kinds)[blocks, threads](*arguments)
@@ -331,15 +351,15 @@ class GpuLane:
         return Played(batch.arms, batch.margins, settled, batch.counts, batch.in_play)
 
 
-def _on_device(value: Any) -> Any:
+def _on_device(value: Any, blocks: int) -> Any:
+    if isinstance(value, Scratch):
+        return cuda.device_array((blocks, *value.shape), value.kind)
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-def _threads() -> int:
-    """Return how many runs are under way together, at most."""
-    if SIMULATED:
-        return 4
-    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * BLOCKS * THREADS
+def _blocks() -> int:
+    """Return how many blocks a GPU may run together."""
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * BLOCKS
 
 
 def _opening(explorer: ContestExplorer) -> IntArray:
@@ -356,6 +376,7 @@ def _with_gaps(stage: Stage) -> Stage:
     book, count = stage.book, len(stage.problem)
     rows = count if count <= FEW else ROWS
     book = book._replace(
+        team=ALONE if count <= FEW else WARP,
         owner=np.full(rows, -1, dtype=np.int64),
         used=np.zeros(rows, dtype=np.int64),
         cross=np.zeros((0, 0) if count <= FEW else (rows, count)),
@@ -370,7 +391,7 @@ def not_on_gpu(what: str) -> None:
 
 
 def own_bytes(*parts: Any) -> int:
-    """Return the size of the arrays of which each thread has its own copy."""
+    """Return the size of the arrays of which each run has its own copy."""
     sizes: dict[int, int] = {}
 
     def add(part: Any) -> None:
@@ -397,12 +418,13 @@ def _lacking(explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> str:
     count = len(stage.problem)
     if hasattr(explorer.parts.pull, "help") and count * (count - 1) // 2 > MOST_PAIRS:
         return f"{type(explorer.parts.pull).__name__} with more than {MOST_PAIRS:,} pairs of arms"
-    return too_large(own_bytes(stage.book, *kernels))
+    most = MOST_SPLIT if isinstance(stage.book.team, Warp) else MOST
+    return too_large(own_bytes(stage.book, *kernels), most)
 
 
-def too_large(size: int) -> str:
-    """Return what is too large if threads need so many bytes, or ""."""
-    return f"so many arms ({size:,} bytes for each thread, of {MOST:,})" if size > MOST else ""
+def too_large(size: int, most: int = MOST) -> str:
+    """Return what is too large if runs need so many bytes, or ""."""
+    return f"so many arms ({size:,} bytes for each run, of {most:,})" if size > most else ""
 
 
 def _completed(pull: Any, kernel: Any, stage: Stage) -> Any:
@@ -426,11 +448,14 @@ class Source(NamedTuple):
 
 
 def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) -> Source:
-    """Write the function that makes each thread's own copies of what changes in a run, and plays.
+    """Write the function that makes each run's own copies of what changes in it, and plays.
 
     parts: what the loop needs, by name.
     """
+    together = isinstance(layout.team, Warp)
     room, arguments, own = SHARED // THREADS, dict[str, Any](), dict[int, str]()
+    if together:
+        room = SHARED
     kinds: dict[str, Callable[..., Any]] = {"loop": loop}
     lines = ["thread = cuda.threadIdx.x"]
 
@@ -446,12 +471,19 @@ def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) 
                 arguments[place] = value
             else:
                 own[id(value)] = place
+                split = together and field in SPLIT[type(part)]
                 often = value.shape in layout.often and field not in ELSEWHERE
-                if often and value.nbytes <= room:
+                if split:
+                    often = field not in SELDOM
+                fits = often and (split or not together) and value.nbytes <= room
+                if fits:
                     room -= value.nbytes
-                    made = _shared(value)
+                    made = _shared(value, together)
+                elif split:
+                    arguments[f"{place}_of_all"] = Scratch(value.shape, value.dtype)
+                    made = f"{place}_of_all[cuda.blockIdx.x]"
                 else:
-                    made = _local(value, layout.sizes)
+                    made = _local(value)
                 # In the simulator, two shared arrays on one line would be one.
                 lines.append(f"{place} = {made}")
         kinds[f"{name}_kind"] = type(part)
@@ -470,20 +502,18 @@ def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) 
     return Source("\n".join(text), tuple(kinds.values()), tuple(arguments.values()))
 
 
-def _shared(like: Any) -> str:
-    """Return an expression for an array of which each thread of a block has its own."""
+def _shared(like: Any, together: bool) -> str:
+    """Return an expression for an array in shared memory, of a block or of each of its threads."""
+    if together:
+        return f"cuda.shared.array({like.shape}, np.{like.dtype.name})"
     whole = f"cuda.shared.array({(*like.shape, THREADS)}, np.{like.dtype.name})"
     return f"{whole}[{':, ' * like.ndim}thread]"
 
 
-def _local(like: Any, sizes: dict[int, str]) -> str:
-    """Return an expression for a thread's own array.
-
-    sizes: that the compiler is not to know, to keep it from unrolling long loops.
-    """
+def _local(like: Any) -> str:
+    """Return an expression for a thread's own array."""
     whole = f"cuda.local.array({tuple(max(1, n) for n in like.shape)}, np.{like.dtype.name})"
-    ends = ", ".join(f":{sizes.get(n, n)}" for n in like.shape)
-    return f"{whole}[{ends}]" if sizes or not like.size else whole
+    return whole if like.size else f"{whole}[{', '.join(f':{n}' for n in like.shape)}]"
 
 
 @functools.cache
@@ -500,7 +530,7 @@ _told = 0  # how many of DECLARED numba-cuda knows
 
 
 def _declare() -> None:
-    """Declare functions of parts.py that have been defined since the last time."""
+    """Declare functions that have been defined since the last time."""
     global _told
     from numba.cuda.extending import overload
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from ..arrays import BoolArray, IntArray
 from ..evidence.shares import FEW
 from ..explorers.race import Race
-from ..kernels.parts import FIXED, compiled, inlined, on_gpu
+from ..kernels.functions import FIXED, compiled, inlined, on_gpu
 from ..kernels.philox import Philox
+from ..kernels.teams import ALONE
 from .blocks import (
     LEADING,
     OPENED,
@@ -108,4 +109,4 @@ def race_on_gpu(explorer: Race) -> GpuLane | None:
     if lacking := too_large(own_bytes(course, parts["work"], kernel)):
         not_on_gpu(lacking)
         return None
-    return GpuLane(play_races, parts, len(x), Layout(set(), {}))
+    return GpuLane(play_races, parts, len(x), Layout(ALONE, set()))

@@ -21,7 +21,9 @@ from ..kernels.book import (
     new_book,
     rebuild,
 )
-from ..kernels.parts import EntryPoint, pay
+from ..kernels.functions import EntryPoint
+from ..kernels.parts import pay
+from ..kernels.teams import ALONE
 from ..least_squares import LeastSquares
 from ..plans import (
     OneByOne,
@@ -158,9 +160,9 @@ def follow(
         if each_first and pulls > 0 and counts[k] == 0:
             counts[k], pulls = 1, pulls - 1
             sums[k] += pay(world, k, rng)
-    write_turns(counts, shares, turns)
+    write_turns(ALONE, counts, shares, turns)
     for _ in range(pulls):
-        arm = most_behind(turns)
+        arm = most_behind(ALONE, turns)
         counts[arm] += 1
         turns[arm] = counts[arm] / shares[arm]
         sums[arm] += pay(world, arm, rng)
@@ -180,7 +182,7 @@ def fill(
     for k in range(len(counts)):
         turns[k] = counts[k] / quotas[k] if counts[k] < quotas[k] else math.inf
     for _ in range(pulls):
-        arm = most_behind(turns)
+        arm = most_behind(ALONE, turns)
         counts[arm] += 1
         turns[arm] = counts[arm] / quotas[arm] if counts[arm] < quotas[arm] else math.inf
         sums[arm] += pay(world, arm, rng)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..kernels.book import Stage
-from ..kernels.parts import compiled
+from ..kernels.functions import compiled
 from ..problem import Problem
 
 

@@ -1,7 +1,7 @@
 """Pull the arm that shrinks the contested gap's variance most: equation (9) of the paper."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from ..kernels.book import (
     row_for,
     write_gram,
 )
+from ..kernels.functions import compiled, inlined, on_gpu
 from ..kernels.loops import first_from, largest, multiply, write_products
-from ..kernels.parts import choose, compiled, inlined, on_gpu, on_pull, on_rebuild, pick
+from ..kernels.parts import choose, on_pull, on_rebuild, pick
 from ..kernels.shortlist import CERTAIN, cut
+from ..kernels.teams import ALONE, begin, meet, stride
 from ..least_squares import LeastSquares
 from ..many_arms import ManyArms
 from ..ties import PULL, first_max
@@ -69,7 +71,7 @@ class _Greedy:
 greedy = _Greedy()
 
 
-@on_gpu()
+@on_gpu(split="contrast")
 class GreedyKernel(NamedTuple):
     contrast: FloatArray  # (K,) x_kᵀA⁻¹(x_i - x_j) for a pair of arms that are alike
     pair: IntArray  # (1,) that pair, i·K + j with i < j, or -1 for none
@@ -86,23 +88,28 @@ def _(pull: GreedyKernel, model: Model, leader: int, rival: int) -> int:
         if pull.pair[0] != key:
             pull.pair[0] = key
             _write_contrast(arena, book, pull.contrast, leader, rival)
-        arm = _sharpest(pull.contrast, variances, scores)
+        arm = _sharpest(book.team, pull.contrast, variances, scores)
     else:
         pull.pair[0] = -1
         second = row_for(model, rival)
-        arm = sharpest_between(book.cross, variances, first, second, scores)
+        arm = sharpest_between(book.team, book.cross, variances, first, second, scores)
     return arm
 
 
 @inlined
 def sharpest_between(
-    cross: FloatArray, variances: FloatArray, first: int, second: int, scores: FloatArray
+    team: Any,
+    cross: FloatArray,
+    variances: FloatArray,
+    first: int,
+    second: int,
+    scores: FloatArray,
 ) -> int:
     """Return the arm that shrinks the variance of the gap between two rows' arms most (9)."""
-    for k in range(len(scores)):
+    for k in range(begin(team), len(scores), stride(team)):
         u = cross[first, k] - cross[second, k]
         scores[k] = u * u / (1.0 + variances[k])
-    return _first_best(scores)
+    return _first_best(team, scores)
 
 
 @inlined
@@ -113,28 +120,29 @@ def _sharpest_by_gaps(
     for k in range(len(scores)):
         u = 0.5 * ((variances[leader] - gaps[leader, k]) - (variances[rival] - gaps[rival, k]))
         scores[k] = u * u * (1.0 / (1.0 + variances[k]))  # GPUs are slow at dividing zeros
-    return _first_best(scores)
+    return _first_best(ALONE, scores)
 
 
 @inlined
-def _sharpest(contrast: FloatArray, variances: FloatArray, scores: FloatArray) -> int:
+def _sharpest(team: Any, contrast: FloatArray, variances: FloatArray, scores: FloatArray) -> int:
     """Return the arm that shrinks a gap's variance most (9), given all x_kᵀA⁻¹y."""
-    for k in range(len(scores)):
+    for k in range(begin(team), len(scores), stride(team)):
         scores[k] = contrast[k] * contrast[k] / (1.0 + variances[k])
-    return _first_best(scores)
+    return _first_best(team, scores)
 
 
 @inlined
-def _first_best(scores: FloatArray) -> int:
-    best = largest(scores)
-    return first_from(scores, best - PULL * best)
+def _first_best(team: Any, scores: FloatArray) -> int:
+    best = largest(team, scores)
+    return first_from(team, scores, best - PULL * best)
 
 
 @on_pull.of(GreedyKernel)
 def _(pull: GreedyKernel, arena: Arena, book: Book, arm: int, row: int, s: float) -> None:
     if pull.pair[0] >= 0:
-        step = pull.contrast[arm] * (1.0 / s)
-        for k in range(len(pull.contrast)):
+        step, team = pull.contrast[arm] * (1.0 / s), book.team
+        meet(team)
+        for k in range(begin(team), len(pull.contrast), stride(team)):
             pull.contrast[k] -= book.c[k] * step
 
 
@@ -150,17 +158,21 @@ def _write_contrast(
     """Write x_kᵀA⁻¹y for y = x_i - x_j, for arms so alike that the difference of their rows is
     mostly rounding.
     """
-    x, h, y = arena.features, book.h, book.h2
-    for p in range(len(y)):
+    x, h, y, team = arena.features, book.h, book.h2, book.team
+    meet(team)
+    for p in range(begin(team), len(y), stride(team)):
         y[p] = x[leader, p] - x[rival, p]
+    meet(team)
     if len(book.owner) < len(x):  # the inverse is up to date
-        multiply(book.inverse, y, h)
-    else:
-        write_gram(x, book.counts, book.gram)
-        if math.isnan(cholesky(book.gram, arena.ridge, book.factor)):
+        multiply(team, book.inverse, y, h)
+        meet(team)
+    else:  # all rows are kept, by one thread alone
+        write_gram(team, x, book.counts, book.gram)
+        if math.isnan(cholesky(team, book.gram, arena.ridge, book.factor)):
             book.means[:] = math.nan  # the loop ends as BROKEN
         _solve(book.factor, y, h)
-    write_products(arena.columns, h, contrast)
+    write_products(team, arena.columns, h, contrast)
+    meet(team)
 
 
 @compiled
@@ -219,7 +231,7 @@ def new_pairs(count: int, d: int) -> PairsKernel:
 
 @on_rebuild.of(PairsKernel)
 def _(pull: PairsKernel, book: Book) -> None:
-    pull.longest[0] = math.sqrt(largest(book.variances))
+    pull.longest[0] = math.sqrt(largest(book.team, book.variances))
 
 
 @pick.of(PairsKernel)
@@ -241,7 +253,7 @@ def _pick(
     key = leader * len(x) + rival
     for p in range(len(y)):
         y[p] = x[leader, p] - x[rival, p]
-    multiply(page.inverse, y, z)
+    multiply(page.team, page.inverse, y, z)
     entry = 0
     while entry < len(pull.keys) and pull.keys[entry] != key:
         entry += 1
@@ -251,7 +263,7 @@ def _pick(
         for p in range(len(y)):
             y[p] = z[p] - pull.z[entry, p]
         length = arena.ridge * _dot(y, y)
-        multiply(book.gram, y, book.h)
+        multiply(book.team, book.gram, y, book.h)
         length = math.sqrt(max(0.0, length + _dot(y, book.h)))
         if not pull.rest[entry] + pull.longest[0] * length < root:
             arm = -1
@@ -278,10 +290,10 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
 def _enter(pull: PairsKernel, arena: Arena, z: FloatArray, key: int, entry: int) -> None:
     """Make an entry of the arms with the largest |xᵀz|, the first ones of their kind."""
     products, twins, arms = pull.products, arena.twins, pull.arms[entry]
-    write_products(arena.columns, z, products)
+    write_products(ALONE, arena.columns, z, products)
     for k in range(len(products)):
         products[k] = abs(products[k]) if twins[k] == k else -1.0
-    top, size = largest(products), 0
+    top, size = largest(ALONE, products), 0
     pull.rest[entry] = rest = max(0.0, cut(products, len(arms), top, 0.1 * top))
     for k in range(len(products)):
         if products[k] > rest:
@@ -302,7 +314,7 @@ def _best_of(
     nearly always tells which is best. z is in page.h.
     """
     arms, values, scores, size = pull.arms[entry], pull.values, pull.scores, pull.sizes[entry]
-    write_products(pull.columns[entry], page.h, values)
+    write_products(page.team, pull.columns[entry], page.h, values)
     least = 0.0
     for m in range(size):
         square, variance = values[m] * values[m], book.variances[arms[m]]
@@ -338,7 +350,7 @@ def _best_of_all(products: FloatArray, arena: Arena, page: Book, root: float) ->
             top = max(top, products[k])
         else:
             products[k] = -1.0
-    return first_from(products, top - PULL * top)
+    return first_from(page.team, products, top - PULL * top)
 
 
 @compiled

@@ -8,7 +8,9 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..designs import DirectionProgram, Mix
 from ..kernels.book import Model, Stage
-from ..kernels.parts import NEEDS_HELP, choose, inlined, on_gpu, pick
+from ..kernels.functions import inlined, on_gpu
+from ..kernels.parts import NEEDS_HELP, choose, pick
+from ..kernels.teams import begin, lowest, stride
 from ..least_squares import LeastSquares
 from ..ties import PULL, first_max
 
@@ -137,18 +139,20 @@ def with_pair(
 
 @choose.of(TrackingKernel)
 def _(pull: TrackingKernel, model: Model, leader: int, rival: int) -> int:
-    return _furthest_behind(pull, model.book.counts, leader, rival)
+    return _furthest_behind(model.book.team, pull, model.book.counts, leader, rival)
 
 
 @pick.of(TrackingKernel)
 def _(
     pull: TrackingKernel, whole: Model, small: Model, grown: float, leader: int, rival: int
 ) -> int:
-    return _furthest_behind(pull, whole.book.counts, leader, rival)
+    return _furthest_behind(whole.book.team, pull, whole.book.counts, leader, rival)
 
 
 @inlined
-def _furthest_behind(pull: TrackingKernel, counts: IntArray, leader: int, rival: int) -> int:
+def _furthest_behind(
+    team: Any, pull: TrackingKernel, counts: IntArray, leader: int, rival: int
+) -> int:
     """Return the arm furthest behind p* (12), or NEEDS_HELP if p* is not known yet."""
     key = min(leader, rival) * len(counts) + max(leader, rival)
     slots = len(pull.keys)
@@ -157,10 +161,12 @@ def _furthest_behind(pull: TrackingKernel, counts: IntArray, leader: int, rival:
         if pull.keys[slot] < 0:
             return NEEDS_HELP
         slot = (slot + 1) % slots
-    least = math.inf
-    for m in range(pull.sizes[slot]):
+    least, size = math.inf, pull.sizes[slot]
+    for m in range(begin(team), size, stride(team)):
         least = min(least, counts[pull.support[slot, m]] / pull.proportions[slot, m])
-    m = 0
-    while counts[pull.support[slot, m]] / pull.proportions[slot, m] > least + PULL * least:
-        m += 1
-    return int(pull.support[slot, m])
+    least = lowest(team, least)
+    least += PULL * least
+    m = begin(team)
+    while m < size and counts[pull.support[slot, m]] / pull.proportions[slot, m] > least:
+        m += stride(team)
+    return int(pull.support[slot, lowest(team, m)])

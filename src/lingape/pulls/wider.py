@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..kernels.book import Model, Stage
-from ..kernels.parts import choose, on_gpu
+from ..kernels.functions import on_gpu
+from ..kernels.parts import choose
 from ..least_squares import LeastSquares
 from ..ties import PULL
 

@@ -8,8 +8,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..bounds.base import near, refine
 from ..contests.base import Contest, Contests, Unasked
-from ..kernels.book import Stage
-from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly, on_gpu, restart
+from ..kernels.book import Book, Stage
+from ..kernels.functions import on_gpu
+from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly, restart
+from ..kernels.teams import anyone, begin, fill, highest, stride
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -76,7 +78,7 @@ class Eliminating:
             self.dropped.setdefault(leader, {})[rival] = margin
 
 
-@on_gpu()
+@on_gpu(split="dropped")
 class EliminatingKernel(NamedTuple):
     epsilon: float
     near: float  # as of MarginKernel
@@ -86,15 +88,12 @@ class EliminatingKernel(NamedTuple):
 
 @narrow.of(EliminatingKernel)
 def _(
-    stopping: EliminatingKernel,
-    means: FloatArray,
-    scores: FloatArray,
-    twins: IntArray,
-    leader: int,
+    stopping: EliminatingKernel, book: Book, means: FloatArray, twins: IntArray, leader: int
 ) -> float:
     """Drop the rivals that the leader beats; return the largest margin once all are dropped."""
     dropped, left, worst = stopping.dropped, 0, -math.inf
-    for k in range(len(means)):
+    scores, team = book.scores, book.team
+    for k in range(begin(team), len(means), stride(team)):
         if twins[k] != twins[leader]:
             margin = scores[k] - means[leader]
             if margin <= stopping.epsilon and dropped[leader, k] == math.inf:
@@ -103,10 +102,11 @@ def _(
                 left += 1
             else:
                 worst = max(worst, dropped[leader, k])
-    if left == 0:
+    if not anyone(team, left > 0):
+        worst = highest(team, worst)
         return worst if worst > -math.inf else 0.0  # without rivals
     if stopping.sample:
-        for k in range(len(means)):
+        for k in range(begin(team), len(means), stride(team)):
             if dropped[leader, k] < math.inf:
                 scores[k] = -math.inf
     return -math.inf
@@ -120,8 +120,9 @@ def _(
 
 
 @restart.of(EliminatingKernel)
-def _(stopping: EliminatingKernel) -> None:
-    stopping.dropped[:] = math.inf
+def _(stopping: EliminatingKernel, team: Any) -> None:
+    for leader in range(len(stopping.dropped)):
+        fill(team, stopping.dropped[leader], math.inf)
 
 
 @nearly.of(EliminatingKernel)

@@ -10,7 +10,8 @@ from ..arrays import FloatArray, IntArray
 from ..bounds.base import near, refine
 from ..contests.base import Contest, Contests, Unasked
 from ..kernels.book import Stage
-from ..kernels.parts import GO_ON, STOP_IF_FRESH, decide, nearly, on_gpu
+from ..kernels.functions import on_gpu
+from ..kernels.parts import GO_ON, STOP_IF_FRESH, decide, nearly
 from ..least_squares import LeastSquares
 from ..problem import Problem
 

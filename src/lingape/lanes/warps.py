@@ -1,0 +1,175 @@
+"""The threads of a warp, which play a run together on a GPU (kernels/teams.py).
+
+They tell each other numbers without memory in between: a number crosses half of the warp, a
+quarter of it and so on, until every thread has met every other's.
+"""
+
+import math
+import threading
+from typing import Any, NamedTuple
+
+from numba import cuda
+
+from ..arrays import FloatArray
+from ..kernels.functions import inlined, on_gpu
+from ..kernels.loops import first_from, largest
+from ..kernels.teams import (
+    Number,
+    anyone,
+    begin,
+    begin_at,
+    highest,
+    lowest,
+    meet,
+    of_first,
+    owns,
+    stride,
+    total,
+)
+
+SIMULATED = bool(cuda.config.ENABLE_CUDASIM)
+WIDTH = 4 if SIMULATED else 32  # threads; the simulator is slow with many
+ALL = 0xFFFFFFFF  # which threads take part
+
+
+@on_gpu()
+class Warp(NamedTuple):
+    """One of the threads that play a run together."""
+
+
+WARP = Warp()
+
+if SIMULATED:  # which has neither shuffles nor votes, and plays one block at a time
+    _board: list[Any] = [0] * WIDTH
+
+    def _place() -> int:
+        return int(threading.current_thread().threadIdx.x)  # type: ignore[attr-defined]
+
+    def _meet() -> None:
+        threading.current_thread().syncthreads()  # type: ignore[attr-defined]
+
+    def _all(value: Any) -> list[Any]:
+        _board[_place()] = value
+        _meet()
+        values = list(_board)
+        _meet()
+        return values
+
+    def _across(value: Any, distance: int) -> Any:
+        return _all(value)[_place() ^ distance]
+
+    def _from_first(value: Any) -> Any:
+        return _all(value)[0]
+
+    def _votes(vote: bool) -> int:
+        return sum(bool(value) << n for n, value in enumerate(_all(vote)))
+
+    def _first_vote(votes: int) -> int:
+        return (votes & -votes).bit_length() - 1
+else:
+
+    @inlined
+    def _place() -> int:
+        return cuda.threadIdx.x & (WIDTH - 1)  # type: ignore[no-any-return]
+
+    @inlined
+    def _meet() -> None:
+        cuda.syncwarp()
+
+    @inlined
+    def _across(value: Any, distance: int) -> Any:
+        return cuda.shfl_xor_sync(ALL, value, distance)
+
+    @inlined
+    def _from_first(value: Any) -> Any:
+        return cuda.shfl_sync(ALL, value, 0)
+
+    @inlined
+    def _votes(vote: bool) -> int:
+        return cuda.ballot_sync(ALL, vote)  # type: ignore[no-any-return]
+
+    @inlined
+    def _first_vote(votes: int) -> int:
+        return cuda.ffs(votes) - 1  # type: ignore[no-any-return]
+
+
+@begin.of(Warp)
+def _(team: Warp) -> int:
+    return _place()
+
+
+@begin_at.of(Warp)
+def _(team: Warp, least: int) -> int:
+    return least + (_place() - least) % WIDTH
+
+
+@stride.of(Warp)
+def _(team: Warp) -> int:
+    return WIDTH
+
+
+@owns.of(Warp)
+def _(team: Warp, place: int) -> bool:
+    return place % WIDTH == _place()
+
+
+@meet.of(Warp)
+def _(team: Warp) -> None:
+    _meet()
+
+
+@of_first.of(Warp)
+def _(team: Warp, value: int) -> int:
+    return _from_first(value)  # type: ignore[no-any-return]
+
+
+@anyone.of(Warp)
+def _(team: Warp, vote: bool) -> bool:
+    return _votes(vote) != 0
+
+
+@highest.of(Warp)
+def _(team: Warp, value: Number) -> Number:
+    distance = WIDTH // 2
+    while distance > 0:
+        other = _across(value, distance)
+        value = other if other > value else value
+        distance //= 2
+    return value
+
+
+@lowest.of(Warp)
+def _(team: Warp, value: Number) -> Number:
+    distance = WIDTH // 2
+    while distance > 0:
+        other = _across(value, distance)
+        value = other if other < value else value
+        distance //= 2
+    return value
+
+
+@total.of(Warp)
+def _(team: Warp, value: Number) -> Number:
+    distance = WIDTH // 2
+    while distance > 0:
+        value += _across(value, distance)
+        distance //= 2
+    return value
+
+
+@largest.of(Warp)
+def _(team: Warp, values: FloatArray) -> float:
+    best = -math.inf
+    for k in range(begin(team), len(values), stride(team)):
+        best = values[k] if values[k] > best else best
+    return highest(team, best)
+
+
+@first_from.of(Warp)
+def _(team: Warp, values: FloatArray, least: float) -> int:
+    start, votes = 0, 0
+    while votes == 0:
+        k = start + _place()
+        votes = _votes(k < len(values) and not values[k] < least)
+        start += WIDTH
+    return start - WIDTH + _first_vote(votes)
