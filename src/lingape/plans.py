@@ -156,17 +156,21 @@ class ProportionsKernel(NamedTuple):
 @compiled
 def write_turns(team: Any, counts: IntArray, shares: FloatArray, turns: FloatArray) -> None:
     """Write how far each arm is with its share; infinitely far if it has none."""
-    for k in range(begin(team), len(counts), stride(team)):
+    k = begin(team)
+    while k < len(counts):
         turns[k] = counts[k] / shares[k] if shares[k] > 0.0 else math.inf
+        k += stride(team)
 
 
 @inlined
 def most_behind(team: Any, turns: FloatArray) -> int:
     """Return the arm furthest behind its share, given how far each is."""
     least = math.inf
-    for k in range(begin(team), len(turns), stride(team)):
+    k = begin(team)
+    while k < len(turns):
         if turns[k] < least:
             least = turns[k]
+        k += stride(team)
     least = lowest(team, least)
     least += PULL * least
     k = begin(team)
@@ -215,9 +219,11 @@ def _glide(
     counts, sums, means, shares = book.counts, book.sums, book.means, pull.shares
     reaches, turns, left = book.c, pull.turns, until - book.clock[PULLS]
     factor, usual, team = contest[2], 0.0, book.team
-    for k in range(begin(team), len(counts), stride(team)):
+    k = begin(team)
+    while k < len(counts):
         reaches[k] = math.sqrt(book.variances[k])
         usual += shares[k] * reaches[k]
+        k += stride(team)
     usual = total(team, usual)
     slack = _slack(pull, arena.twins, book, judged, contest)
     if slack < WORTHWHILE * usual * (pull.moves * arena.noise_scale + factor * usual):
@@ -250,13 +256,15 @@ def _slack(
     """Return how far the closest contest is from being settled, in units of ‖y‖."""
     leader, rival, factor = contest
     row, slack, team = book.row_of[leader], math.inf, book.team
-    for k in range(begin(team), len(means), stride(team)):
+    k = begin(team)
+    while k < len(means):
         if twins[k] != twins[leader]:
             gap, length = means[leader] - means[k], math.sqrt(book.gap_variance[row, k])
             if k == rival:
                 slack = min(slack, (-gap - pull.epsilon) / length + factor)
             # Were k to lead, the leader would be its rival.
             slack = min(slack, (gap - pull.epsilon) / length + factor)
+        k += stride(team)
     return lowest(team, slack) * (1.0 - 1e-6)  # for rounding
 
 

@@ -353,15 +353,21 @@ def _write_ends(
     nats, grid, count, team = bound.nats, bound.grid, len(book.scores), book.team
     first, last = bound.contenders[0], bound.contenders[1]
     nat, scale = nats[first], grid[first]
-    for k in range(begin(team), count, stride(team)):
+    k = begin(team)
+    while k < count:
         ends[k] = nat * (variance[row, k] + scale * sensitivity[k])
+        k += stride(team)
     for j in range(first + 1, last + 1):
         nat, scale = nats[j], grid[j]
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             value = nat * (variance[row, k] + scale * sensitivity[k])
             ends[k] = value if value < ends[k] else ends[k]
-    for k in range(begin(team), count, stride(team)):
+            k += stride(team)
+    k = begin(team)
+    while k < count:
         ends[k] = means[k] + math.sqrt(ends[k])
+        k += stride(team)
 
 
 @write_reach.of(MixtureKernel)
@@ -400,11 +406,13 @@ def _rebuild(bound: MixtureKernel, book: Book) -> None:
         log_det = cholesky(book.team, book.gram, grid[j], book.factor)
         bound.log_dets[j] = log_det - d * math.log(grid[j])
     longest, trace, team = 0.0, 0.0, book.team
-    for p in range(begin(team), d, stride(team)):
+    p = begin(team)
+    while p < d:
         length = 0.0
         for q in range(d):
             length += abs(book.inverse[p, q])
         longest = max(longest, length)
+        p += stride(team)
     for p in range(d):
         trace += book.gram[p, p]
     bound.extent[0], bound.extent[1] = 1.0 / highest(team, longest), trace
@@ -436,8 +444,10 @@ def _write_spread(bound: MixtureKernel, book: Book) -> None:
     d, count = products.shape
     fill(team, bound.spread, 0.0)
     for p in range(d):
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             bound.spread[k] += products[p, k] * products[p, k]
+            k += stride(team)
 
 
 @compiled
@@ -474,14 +484,20 @@ def _fetch(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int) -
     meet(team)
     write_products(team, arena.columns, h2, cross)
     own, least, lost = spread[arm], 2.0 * CANCELLED * spread[arm], 0
-    for k in range(begin(team), len(spread), stride(team)):
+    k = begin(team)
+    while k < len(spread):
         sensitivity[k] = spread[k] + own - 2.0 * cross[k]
-    for k in range(begin(team), len(spread), stride(team)):
+        k += stride(team)
+    k = begin(team)
+    while k < len(spread):
         lost += sensitivity[k] < least
+        k += stride(team)
     if total(team, lost) > 1:  # besides the arm itself: too few digits left
-        for k in range(begin(team), len(spread), stride(team)):
+        k = begin(team)
+        while k < len(spread):
             if sensitivity[k] < least:
                 sensitivity[k] = _gap_sensitivity(inverse, arena.features, k, arm)
+            k += stride(team)
     if owns(team, arm):
         sensitivity[arm] = 0.0
     meet(team)
@@ -515,22 +531,30 @@ def _(bound: MixtureKernel, arena: Arena, book: Book, arm: int, row: int, s: flo
         for p in range(len(book.h)):
             hh += book.h[p] * book.h[p]
     else:
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             b[k] = cross[row, k]
+            k += stride(team)
         meet(team)
         hh = b[arm]
     if len(cross) < count:
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             f = c[k] * t
             spread[k] -= f * (2.0 * b[k] - hh * f)
+            k += stride(team)
     for m in range(len(owner)):
         i = m if len(owner) == count else owner[m]
         if i >= 0:
             own_c, own_b = c[i], b[i]
-            for k in range(begin(team), count, stride(team)):
+            k = begin(team)
+            while k < count:
                 y = (own_c - c[k]) * t
                 sensitivity[m, k] -= y * (2.0 * (own_b - b[k]) - hh * y)
+                k += stride(team)
             if not has_gaps_only(book):
                 f, g = own_c * t, (own_b - hh * own_c * t) * t
-                for k in range(begin(team), count, stride(team)):
+                k = begin(team)
+                while k < count:
                     cross[m, k] -= f * b[k] + g * c[k]
+                    k += stride(team)

@@ -89,5 +89,7 @@ def _(
     """Add the widths of both arms."""
     scores, variances, team = book.scores, book.variances, book.team
     own = factor * math.sqrt(variances[leader])
-    for k in range(begin(team), len(scores), stride(team)):
+    k = begin(team)
+    while k < len(scores):
         scores[k] = means[k] + factor * math.sqrt(variances[k]) + own
+        k += stride(team)

@@ -146,10 +146,12 @@ def _highest(
             best = score if score > best else best
         return best, others, lost
     different, nans = 0, 0
-    for k in range(begin(team), count, stride(team)):
+    k = begin(team)
+    while k < count:
         if twins[k] == same:
             scores[k] = -math.inf
         else:
             different += 1
         nans += scores[k] != scores[k]
+        k += stride(team)
     return largest(team, scores), anyone(team, different > 0), anyone(team, nans > 0)

@@ -151,12 +151,16 @@ def cholesky(
     """
     d, log_det = len(matrix), 0.0
     for q in range(d):
-        for p in range(begin_at(team, q), d, stride(team)):
+        p = begin_at(team, q)
+        while p < d:
             factor[q, p] = matrix[p, q]
+            p += stride(team)
         for m in range(q):
             value = factor[m, q]
-            for p in range(begin_at(team, q), d, stride(team)):
+            p = begin_at(team, q)
+            while p < d:
                 factor[q, p] -= value * factor[m, p]
+                p += stride(team)
         meet(team)
         pivot = factor[q, q] + shift
         if not pivot > least * (matrix[q, q] + shift):
@@ -166,9 +170,11 @@ def cholesky(
         meet(team)
         if owns(team, q):
             factor[q, q] = root
-        for p in range(begin_at(team, q + 1), d, stride(team)):
+        p = begin_at(team, q + 1)
+        while p < d:
             factor[q, p] /= root
             factor[p, q] = factor[q, p]
+            p += stride(team)
         meet(team)
     return log_det
 
@@ -178,28 +184,40 @@ def _invert(team: Any, factor: FloatArray, inverse: FloatArray) -> None:
     """Write (L Lᵀ)⁻¹ and leave L⁻¹ in `factor`."""
     d = len(factor)
     for p in range(d):
-        for q in range(begin(team), p, stride(team)):
+        q = begin(team)
+        while q < p:
             inverse[p, q] = 0.0
+            q += stride(team)
         for m in range(p):
             value = factor[p, m]
-            for q in range(begin(team), m + 1, stride(team)):
+            q = begin(team)
+            while q < m + 1:
                 inverse[p, q] -= value * factor[m, q]
+                q += stride(team)
         root = factor[p, p]
         meet(team)
-        for q in range(begin(team), p, stride(team)):
+        q = begin(team)
+        while q < p:
             factor[p, q] = inverse[p, q] / root
+            q += stride(team)
         if owns(team, p):
             factor[p, p] = 1.0 / root
         meet(team)
     for p in range(d):
-        for q in range(begin(team), p + 1, stride(team)):
+        q = begin(team)
+        while q < p + 1:
             inverse[p, q] = 0.0
+            q += stride(team)
         for m in range(p, d):
             value = factor[m, p]
-            for q in range(begin(team), p + 1, stride(team)):
+            q = begin(team)
+            while q < p + 1:
                 inverse[p, q] += value * factor[m, q]
-        for q in range(begin(team), p, stride(team)):
+                q += stride(team)
+        q = begin(team)
+        while q < p:
             inverse[q, p] = inverse[p, q]
+            q += stride(team)
     meet(team)
 
 
@@ -226,8 +244,10 @@ def write_gram(team: Any, x: FloatArray, counts: IntArray, gram: FloatArray) -> 
         n = float(counts[k])
         for p in range(d):
             value = n * x[k, p]
-            for q in range(begin(team), p + 1, stride(team)):
+            q = begin(team)
+            while q < p + 1:
                 gram[p, q] += value * x[k, q]
+                q += stride(team)
 
 
 @compiled
@@ -246,14 +266,20 @@ def _add_up(x: FloatArray, book: Book) -> None:
                 more = float(counts[k] - counted[k])
                 for p in range(x.shape[1]):
                     value = more * x[k, p]
-                    for q in range(begin(team), p + 1, stride(team)):
+                    q = begin(team)
+                    while q < p + 1:
                         moments[p, q] += value * x[k, q]
+                        q += stride(team)
     meet(team)
-    for k in range(begin(team), len(counts), stride(team)):
+    k = begin(team)
+    while k < len(counts):
         counted[k] = counts[k]
+        k += stride(team)
     for p in range(len(moments)):
-        for q in range(begin(team), p + 1, stride(team)):
+        q = begin(team)
+        while q < p + 1:
             book.gram[p, q] = moments[p, q]
+            q += stride(team)
 
 
 @inlined
@@ -272,8 +298,10 @@ def _rebuild(arena: Arena, book: Book) -> None:
     _add_up(x, book)
     fill(team, h, 0.0)
     for k in range(count):
-        for p in range(begin(team), d, stride(team)):
+        p = begin(team)
+        while p < d:
             h[p] += book.sums[k] * x[k, p]
+            p += stride(team)
     meet(team)
     book.gauge[LOG_DET] = cholesky(team, book.gram, arena.ridge, book.factor)
     if math.isnan(book.gauge[LOG_DET]):  # V is singular to rounding: the loop ends as BROKEN
@@ -284,8 +312,10 @@ def _rebuild(arena: Arena, book: Book) -> None:
     refill(arena, book)
     fill(team, means, 0.0)
     for p in range(d):
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             means[k] += products[p, k] * h[p]
+            k += stride(team)
     meet(team)
     book.gauge[GROWTH] = 0.0
     book.clock[REBUILD_AT] = next_rebuild(book.clock[PULLS], count)
@@ -299,8 +329,10 @@ def refill(arena: Arena, book: Book) -> None:
     fill(team, variances, 0.0)
     for p in range(len(columns)):
         write_products(team, columns, book.inverse[p], products[p])
-        for k in range(begin(team), len(variances), stride(team)):
+        k = begin(team)
+        while k < len(variances):
             variances[k] += products[p, k] * columns[p, k]
+            k += stride(team)
     fill(team, book.row_of, -1)
     book.owner[:] = -1
     if len(book.owner) == len(variances):  # only one thread alone keeps all rows
@@ -360,14 +392,20 @@ def _fetch(arena: Arena, book: Book, arm: int) -> int:
     cross, variance = book.cross[row], book.gap_variance[row]
     write_products(team, arena.columns, h, cross)
     own, least, lost = variances[arm], 2.0 * CANCELLED * variances[arm], 0
-    for k in range(begin(team), count, stride(team)):
+    k = begin(team)
+    while k < count:
         variance[k] = variances[k] + own - 2.0 * cross[k]
-    for k in range(begin(team), count, stride(team)):
+        k += stride(team)
+    k = begin(team)
+    while k < count:
         lost += variance[k] < least
+        k += stride(team)
     if total(team, lost) > 1:  # besides the arm itself: too few digits, so compute these directly
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             if variance[k] < least:
                 variance[k] = _gap_variance(inverse, x, k, arm)
+            k += stride(team)
     if owns(team, arm):
         variance[arm] = 0.0
     meet(team)
@@ -401,8 +439,10 @@ def absorb(model: Model, pull: Any, arm: int, paid: float) -> bool:
     if gaps_only:
         write_cross(book.variances, book.gap_variance, arm, c)
     else:
-        for k in range(begin(team), len(c), stride(team)):
+        k = begin(team)
+        while k < len(c):
             c[k] = book.cross[row, k]
+            k += stride(team)
     meet(team)
     leverage = book.variances[arm] if gaps_only else c[arm]
     s = 1.0 + leverage
@@ -442,23 +482,29 @@ def move(book: Book, leverage: float, surprise: float) -> None:
     s = 1.0 + leverage
     t = 1.0 / s
     step = surprise * t
-    for k in range(begin(team), count, stride(team)):
+    k = begin(team)
+    while k < count:
         means[k] += c[k] * step
         variances[k] -= c[k] * c[k] * t
+        k += stride(team)
     for m in range(len(owner)):
         i = m if len(owner) == count else owner[m]
         if i >= 0:
             own = c[i]
             if has_gaps_only(book):
-                for k in range(begin(team), count, stride(team)):
+                k = begin(team)
+                while k < count:
                     y = own - c[k]
                     gap_variance[m, k] -= y * y * t
+                    k += stride(team)
             else:
                 f = own * t
-                for k in range(begin(team), count, stride(team)):
+                k = begin(team)
+                while k < count:
                     y = own - c[k]
                     cross[m, k] -= f * c[k]
                     gap_variance[m, k] -= y * y * t
+                    k += stride(team)
     book.gauge[GROWTH] += _log(leverage, s)
 
 
@@ -473,5 +519,7 @@ def move_inverse(team: Any, inverse: FloatArray, h: FloatArray, s: float) -> Non
     """Move A⁻¹ after a pull; h = A⁻¹x_a."""
     for p in range(len(h)):
         f = h[p] / s
-        for q in range(begin(team), len(h), stride(team)):
+        q = begin(team)
+        while q < len(h):
             inverse[p, q] -= f * h[q]
+            q += stride(team)

@@ -66,12 +66,16 @@ def write_products(team: Any, columns: FloatArray, vector: FloatArray, out: Floa
             columns[m + 2],
             columns[m + 3],
         )
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             total = out[k] + a * first[k]
             total += b * second[k]
             total += c * third[k]
             out[k] = total + d * fourth[k]
+            k += stride(team)
     for m in range(whole, number):
         value, column = vector[m], columns[m]
-        for k in range(begin(team), count, stride(team)):
+        k = begin(team)
+        while k < count:
             out[k] += value * column[k]
+            k += stride(team)

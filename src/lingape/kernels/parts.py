@@ -94,8 +94,10 @@ def write_ends(
     factor: what `radius` returned. row: of the leader, in the book.
     """
     scores, gap_variance, team = book.scores, book.gap_variance, book.team
-    for k in range(begin(team), len(scores), stride(team)):
+    k = begin(team)
+    while k < len(scores):
         scores[k] = means[k] + factor * math.sqrt(gap_variance[row, k])
+        k += stride(team)
 
 
 @part_function

@@ -3,7 +3,9 @@
 The threads of a team do the same thing with numbers that each keeps for itself, and share arrays
 that are split (functions.on_gpu). Each thread writes its own elements of these, in loops
 
-    for k in range(begin(team), count, stride(team)):
+    k = begin(team)
+    while k < count:
+        k += stride(team)
 
 and reads others' elements only between two calls of `meet`, or where no thread writes them. What
 a thread found among its elements becomes known to all by `highest`, `lowest`, `total`
@@ -88,5 +90,7 @@ def of_first(team: Any, value: int) -> int:
 @inlined
 def fill(team: Any, values: FloatArray | IntArray, value: float) -> None:
     """Write the same value everywhere."""
-    for k in range(begin(team), len(values), stride(team)):
+    k = begin(team)
+    while k < len(values):
         values[k] = value
+        k += stride(team)

@@ -131,8 +131,10 @@ def play_contests(
             if status != PLAYING:
                 batch.arms[run], batch.margins[run] = clock[LEADING], book.gauge[MARGIN]
                 batch.endings[run] = status
-                for k in range(begin(book.team), len(book.counts), stride(book.team)):
+                k = begin(book.team)
+                while k < len(book.counts):
                     batch.counts[run, k] = book.counts[k]
+                    k += stride(book.team)
                 run = IDLE
         step += 1
 
@@ -153,8 +155,10 @@ def take(batch: Batch, draws: Philox) -> int:
 @inlined
 def _begin(book: Book, opening: FirstPulls, world: Any, draws: Philox) -> None:
     """Make the first pulls of a run."""
-    for k in range(begin(book.team), len(book.counts), stride(book.team)):
+    k = begin(book.team)
+    while k < len(book.counts):
         book.counts[k], book.sums[k] = 0, 0.0
+        k += stride(book.team)
     book.used[:] = 0
     book.clock[TICK], book.clock[CHECKED] = 0, 0
     book.clock[REBUILD_AT], book.clock[SUMMED] = 0, 0

@@ -160,8 +160,10 @@ def _(team: Warp, value: Number) -> Number:
 @largest.of(Warp)
 def _(team: Warp, values: FloatArray) -> float:
     best = -math.inf
-    for k in range(begin(team), len(values), stride(team)):
+    k = begin(team)
+    while k < len(values):
         best = values[k] if values[k] > best else best
+        k += stride(team)
     return highest(team, best)
 
 

@@ -106,9 +106,11 @@ def sharpest_between(
     scores: FloatArray,
 ) -> int:
     """Return the arm that shrinks the variance of the gap between two rows' arms most (9)."""
-    for k in range(begin(team), len(scores), stride(team)):
+    k = begin(team)
+    while k < len(scores):
         u = cross[first, k] - cross[second, k]
         scores[k] = u * u / (1.0 + variances[k])
+        k += stride(team)
     return _first_best(team, scores)
 
 
@@ -126,8 +128,10 @@ def _sharpest_by_gaps(
 @inlined
 def _sharpest(team: Any, contrast: FloatArray, variances: FloatArray, scores: FloatArray) -> int:
     """Return the arm that shrinks a gap's variance most (9), given all x_kᵀA⁻¹y."""
-    for k in range(begin(team), len(scores), stride(team)):
+    k = begin(team)
+    while k < len(scores):
         scores[k] = contrast[k] * contrast[k] / (1.0 + variances[k])
+        k += stride(team)
     return _first_best(team, scores)
 
 
@@ -142,8 +146,10 @@ def _(pull: GreedyKernel, arena: Arena, book: Book, arm: int, row: int, s: float
     if pull.pair[0] >= 0:
         step, team = pull.contrast[arm] * (1.0 / s), book.team
         meet(team)
-        for k in range(begin(team), len(pull.contrast), stride(team)):
+        k = begin(team)
+        while k < len(pull.contrast):
             pull.contrast[k] -= book.c[k] * step
+            k += stride(team)
 
 
 @on_rebuild.of(GreedyKernel)
@@ -160,8 +166,10 @@ def _write_contrast(
     """
     x, h, y, team = arena.features, book.h, book.h2, book.team
     meet(team)
-    for p in range(begin(team), len(y), stride(team)):
+    p = begin(team)
+    while p < len(y):
         y[p] = x[leader, p] - x[rival, p]
+        p += stride(team)
     meet(team)
     if len(book.owner) < len(x):  # the inverse is up to date
         multiply(team, book.inverse, y, h)

@@ -162,8 +162,10 @@ def _furthest_behind(
             return NEEDS_HELP
         slot = (slot + 1) % slots
     least, size = math.inf, pull.sizes[slot]
-    for m in range(begin(team), size, stride(team)):
+    m = begin(team)
+    while m < size:
         least = min(least, counts[pull.support[slot, m]] / pull.proportions[slot, m])
+        m += stride(team)
     least = lowest(team, least)
     least += PULL * least
     m = begin(team)

@@ -93,7 +93,8 @@ def _(
     """Drop the rivals that the leader beats; return the largest margin once all are dropped."""
     dropped, left, worst = stopping.dropped, 0, -math.inf
     scores, team = book.scores, book.team
-    for k in range(begin(team), len(means), stride(team)):
+    k = begin(team)
+    while k < len(means):
         if twins[k] != twins[leader]:
             margin = scores[k] - means[leader]
             if margin <= stopping.epsilon and dropped[leader, k] == math.inf:
@@ -102,13 +103,16 @@ def _(
                 left += 1
             else:
                 worst = max(worst, dropped[leader, k])
+        k += stride(team)
     if not anyone(team, left > 0):
         worst = highest(team, worst)
         return worst if worst > -math.inf else 0.0  # without rivals
     if stopping.sample:
-        for k in range(begin(team), len(means), stride(team)):
+        k = begin(team)
+        while k < len(means):
             if dropped[leader, k] < math.inf:
                 scores[k] = -math.inf
+            k += stride(team)
     return -math.inf
 
 
