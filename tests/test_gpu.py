@@ -108,6 +108,8 @@ def test_noise_is_normal_or_uniform():
     assert abs((np.abs(values) < 0.6744897501960817).mean() - 0.5) < 2 / 20_000**0.5
     assert shares.min() >= 0 and shares.max() < 1
     assert abs(shares.mean() - 0.5) < 4 * (1 / 12 / 20_000) ** 0.5
+    words = [philox(KEY, 1, block)[n] for block in range(50) for n in range(4)]
+    assert shares[:200].tolist() == [word / 2**32 for word in words]
 
 
 def test_normal_numbers_are_finite_at_the_ends(monkeypatch):
@@ -247,18 +249,23 @@ def test_loops_over_few_arms():
     assert furthest(ALONE, means, scores.copy(), np.zeros(4, dtype=int), 1) == (2, 0.0)
 
 
+@as_on_a_gpu
 def test_a_warp_makes_the_pulls_of_a_thread_alone(monkeypatch):
     """Whose book holds gap variances alone."""
     instance = soare(5, 0.4)
-    world = instance.gaussian().kernel()
-
-    def counts(explorer):
-        return GpuLane.of(explorer).play(world, np.arange(3), KEY, 250).counts.tolist()
-
     makes = [LinGapE, *(PARTS[name] for name in ("not asking", "tracking", "uniform"))]
-    alone = [counts(make(instance.problem())) for make in makes]
+    cases = [(make, instance.gaussian()) for make in makes] + [
+        (Uniform, lingape.ZeroOne(instance.arms, 0.5 * instance.theta))
+    ]
+
+    def counts():
+        lanes = [(GpuLane.of(make(instance.problem())), world) for make, world in cases]
+        played = [lane.play(world.kernel(), np.arange(3), KEY, 250) for lane, world in lanes]
+        return [(each.counts.tolist(), each.arms.tolist()) for each in played]
+
+    alone = counts()
     monkeypatch.setattr(gpu, "FEW", 1)
-    assert alone == [counts(make(instance.problem())) for make in makes]
+    assert counts() == alone
 
 
 def test_many_runs_come_as_arrays():

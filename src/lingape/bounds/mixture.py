@@ -39,7 +39,7 @@ from ..kernels.parts import (
     write_reach,
 )
 from ..kernels.shortlist import scatter
-from ..kernels.teams import begin, fill, highest, meet, owns, stride, total
+from ..kernels.teams import begin, highest, meet, owns, stride, total, write_all
 from ..least_squares import CANCELLED, Contrasts, LeastSquares
 from ..problem import Problem, once
 from ..tall import alike, gram, is_tall, product
@@ -442,7 +442,7 @@ def _(bound: MixtureKernel, small: MixtureKernel, arms: IntArray, row: int, sour
 def _write_spread(bound: MixtureKernel, book: Book) -> None:
     products, team = book.products, book.team
     d, count = products.shape
-    fill(team, bound.spread, 0.0)
+    write_all(team, bound.spread, 0.0)
     for p in range(d):
         k = begin(team)
         while k < count:

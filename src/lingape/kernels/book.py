@@ -18,7 +18,7 @@ from ..problem import Problem
 from .functions import compiled, inlined, on_gpu
 from .loops import multiply, write_products
 from .parts import on_fetch, on_pull, on_rebuild
-from .teams import ALONE, begin, begin_at, fill, meet, owns, stride, total
+from .teams import ALONE, begin, begin_at, meet, owns, stride, total, write_all
 
 # Positions in Book.clock and Book.gauge.
 PULLS, REBUILD_AT, LEADING, RIVALLING, TICK, CHECKED, SUMMED = 0, 1, 2, 3, 4, 5, 6
@@ -239,7 +239,7 @@ def write_gram(team: Any, x: FloatArray, counts: IntArray, gram: FloatArray) -> 
     """Write the lower half of V, the sum of T_k x_k x_kᵀ."""
     count, d = x.shape
     for p in range(d):
-        fill(team, gram[p], 0.0)
+        write_all(team, gram[p], 0.0)
     for k in range(count):
         n = float(counts[k])
         for p in range(d):
@@ -296,7 +296,7 @@ def _rebuild(arena: Arena, book: Book) -> None:
     (count, d), means, team = x.shape, book.means, book.team
     meet(team)
     _add_up(x, book)
-    fill(team, h, 0.0)
+    write_all(team, h, 0.0)
     for k in range(count):
         p = begin(team)
         while p < d:
@@ -306,11 +306,11 @@ def _rebuild(arena: Arena, book: Book) -> None:
     book.gauge[LOG_DET] = cholesky(team, book.gram, arena.ridge, book.factor)
     if math.isnan(book.gauge[LOG_DET]):  # V is singular to rounding: the loop ends as BROKEN
         for p in range(d):
-            fill(team, book.factor[p], math.nan)
+            write_all(team, book.factor[p], math.nan)
         meet(team)
     _invert(team, book.factor, book.inverse)
     refill(arena, book)
-    fill(team, means, 0.0)
+    write_all(team, means, 0.0)
     for p in range(d):
         k = begin(team)
         while k < count:
@@ -326,14 +326,14 @@ def refill(arena: Arena, book: Book) -> None:
     """Compute variances from A⁻¹, and forget rows, or compute all."""
     columns, products, variances = arena.columns, book.products, book.variances
     team = book.team
-    fill(team, variances, 0.0)
+    write_all(team, variances, 0.0)
     for p in range(len(columns)):
         write_products(team, columns, book.inverse[p], products[p])
         k = begin(team)
         while k < len(variances):
             variances[k] += products[p, k] * columns[p, k]
             k += stride(team)
-    fill(team, book.row_of, -1)
+    write_all(team, book.row_of, -1)
     book.owner[:] = -1
     if len(book.owner) == len(variances):  # only one thread alone keeps all rows
         for k in range(len(variances)):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..arrays import FloatArray
 from .functions import compiled, part_function, unrolled
-from .teams import begin, fill, stride
+from .teams import begin, stride, write_all
 
 FEW = 16  # up to so many values, one loop is faster than several side by side
 
@@ -55,7 +55,7 @@ def multiply(team: Any, matrix: FloatArray, vector: FloatArray, out: FloatArray)
 @compiled
 def write_products(team: Any, columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Write Xv, from the columns of X."""
-    fill(team, out, 0.0)
+    write_all(team, out, 0.0)
     number, count = len(columns), len(out)
     whole = number - number % 4
     for m in range(0, whole, 4):  # four columns in a pass

@@ -71,13 +71,13 @@ def _two_normals(a: np.uint64, b: np.uint64) -> tuple[float, float]:
 
 @draw_normal.of(Philox)
 def _(draws: Philox) -> float:
-    drawn = draws.place[DRAWN]
-    if drawn % len(draws.ahead) == 0:
+    drawn, at = draws.place[DRAWN], draws.place[DRAWN] % len(draws.ahead)
+    if at == 0:
         meet(draws.team)
         _write_normals(draws, drawn)
         meet(draws.team)
     draws.place[DRAWN] = drawn + 1
-    return float(draws.ahead[drawn % len(draws.ahead)])
+    return float(draws.ahead[at])
 
 
 @compiled
@@ -91,8 +91,10 @@ def _write_uniforms(draws: Philox, drawn: int) -> None:
 
 @draw_uniform.of(Philox)
 def _(draws: Philox) -> float:
-    drawn = draws.place[DRAWN]
-    if drawn % 4 == 0:
-        _write_uniforms(draws, drawn // 4)
+    drawn, at = draws.place[DRAWN], draws.place[DRAWN] % len(draws.ahead)
+    if at == 0:
+        meet(draws.team)
+        _write_uniforms(draws, drawn)
+        meet(draws.team)
     draws.place[DRAWN] = drawn + 1
-    return float(draws.ahead[drawn % 4])
+    return float(draws.ahead[at])

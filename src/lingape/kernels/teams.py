@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..arrays import FloatArray, IntArray
 from .functions import inlined, on_gpu, part_function
 
-Number = TypeVar("Number", int, float)
+Scalar = TypeVar("Scalar", int, float)
 
 
 @on_gpu()
@@ -58,19 +58,19 @@ def meet(team: Any) -> None:
 
 
 @part_function
-def highest(team: Any, value: Number) -> Number:
+def highest(team: Any, value: Scalar) -> Scalar:
     """Return the largest of the threads' values."""
     return value
 
 
 @part_function
-def lowest(team: Any, value: Number) -> Number:
+def lowest(team: Any, value: Scalar) -> Scalar:
     """Return the smallest of the threads' values."""
     return value
 
 
 @part_function
-def total(team: Any, value: Number) -> Number:
+def total(team: Any, value: Scalar) -> Scalar:
     """Return the sum of the threads' values."""
     return value
 
@@ -88,7 +88,7 @@ def of_first(team: Any, value: int) -> int:
 
 
 @inlined
-def fill(team: Any, values: FloatArray | IntArray, value: float) -> None:
+def write_all(team: Any, values: FloatArray | IntArray, value: float) -> None:
     """Write the same value everywhere."""
     k = begin(team)
     while k < len(values):

@@ -14,7 +14,7 @@ from ..arrays import FloatArray
 from ..kernels.functions import inlined, on_gpu
 from ..kernels.loops import first_from, largest
 from ..kernels.teams import (
-    Number,
+    Scalar,
     anyone,
     begin,
     begin_at,
@@ -129,7 +129,7 @@ def _(team: Warp, vote: bool) -> bool:
 
 
 @highest.of(Warp)
-def _(team: Warp, value: Number) -> Number:
+def _(team: Warp, value: Scalar) -> Scalar:
     distance = WIDTH // 2
     while distance > 0:
         other = _across(value, distance)
@@ -139,7 +139,7 @@ def _(team: Warp, value: Number) -> Number:
 
 
 @lowest.of(Warp)
-def _(team: Warp, value: Number) -> Number:
+def _(team: Warp, value: Scalar) -> Scalar:
     distance = WIDTH // 2
     while distance > 0:
         other = _across(value, distance)
@@ -149,7 +149,7 @@ def _(team: Warp, value: Number) -> Number:
 
 
 @total.of(Warp)
-def _(team: Warp, value: Number) -> Number:
+def _(team: Warp, value: Scalar) -> Scalar:
     distance = WIDTH // 2
     while distance > 0:
         value += _across(value, distance)

@@ -11,7 +11,7 @@ from ..contests.base import Contest, Contests, Unasked
 from ..kernels.book import Book, Stage
 from ..kernels.functions import on_gpu
 from ..kernels.parts import GO_ON, STOP, decide, narrow, nearly, restart
-from ..kernels.teams import anyone, begin, fill, highest, stride
+from ..kernels.teams import anyone, begin, highest, stride, write_all
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
@@ -126,7 +126,7 @@ def _(
 @restart.of(EliminatingKernel)
 def _(stopping: EliminatingKernel, team: Any) -> None:
     for leader in range(len(stopping.dropped)):
-        fill(team, stopping.dropped[leader], math.inf)
+        write_all(team, stopping.dropped[leader], math.inf)
 
 
 @nearly.of(EliminatingKernel)
