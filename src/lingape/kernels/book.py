@@ -16,7 +16,7 @@ from ..arrays import FloatArray, IntArray
 from ..least_squares import CANCELLED, PIVOT, STEEP, LeastSquares, next_rebuild
 from ..problem import Problem
 from .functions import compiled, inlined, on_gpu
-from .loops import multiply, write_products
+from .loops import add_moments, multiply, write_products
 from .parts import on_fetch, on_pull, on_rebuild
 from .teams import ALONE, begin, begin_at, meet, owns, stride, total, write_all
 
@@ -237,17 +237,11 @@ def factored_inverse(matrix: FloatArray, factor: FloatArray, inverse: FloatArray
 @compiled
 def write_gram(team: Any, x: FloatArray, counts: IntArray, gram: FloatArray) -> None:
     """Write the lower half of V, the sum of T_k x_k x_kᵀ."""
-    count, d = x.shape
-    for p in range(d):
+    for p in range(len(gram)):
         write_all(team, gram[p], 0.0)
-    for k in range(count):
-        n = float(counts[k])
-        for p in range(d):
-            value = n * x[k, p]
-            q = begin(team)
-            while q < p + 1:
-                gram[p, q] += value * x[k, q]
-                q += stride(team)
+    meet(team)
+    add_moments(team, x, counts, gram)
+    meet(team)
 
 
 @compiled
@@ -261,16 +255,13 @@ def _add_up(x: FloatArray, book: Book) -> None:
         book.clock[SUMMED] = book.clock[PULLS]
         write_gram(team, x, counts, moments)
     else:
-        for k in range(len(counts)):
-            if counts[k] != counted[k]:
-                more = float(counts[k] - counted[k])
-                for p in range(x.shape[1]):
-                    value = more * x[k, p]
-                    q = begin(team)
-                    while q < p + 1:
-                        moments[p, q] += value * x[k, q]
-                        q += stride(team)
-    meet(team)
+        k = begin(team)
+        while k < len(counts):
+            counted[k] = counts[k] - counted[k]
+            k += stride(team)
+        meet(team)
+        add_moments(team, x, counted, moments)
+        meet(team)
     k = begin(team)
     while k < len(counts):
         counted[k] = counts[k]
@@ -292,33 +283,22 @@ def rebuild(model: Model, pull: Any) -> None:
 
 @compiled
 def _rebuild(arena: Arena, book: Book) -> None:
-    x, h, products = arena.features, book.h, book.products
-    (count, d), means, team = x.shape, book.means, book.team
+    x, h, products, team = arena.features, book.h, book.products, book.team
     meet(team)
     _add_up(x, book)
-    write_all(team, h, 0.0)
-    for k in range(count):
-        p = begin(team)
-        while p < d:
-            h[p] += book.sums[k] * x[k, p]
-            p += stride(team)
+    write_products(team, x, book.sums, h)
     meet(team)
     book.gauge[LOG_DET] = cholesky(team, book.gram, arena.ridge, book.factor)
     if math.isnan(book.gauge[LOG_DET]):  # V is singular to rounding: the loop ends as BROKEN
-        for p in range(d):
+        for p in range(len(h)):
             write_all(team, book.factor[p], math.nan)
         meet(team)
     _invert(team, book.factor, book.inverse)
     refill(arena, book)
-    write_all(team, means, 0.0)
-    for p in range(d):
-        k = begin(team)
-        while k < count:
-            means[k] += products[p, k] * h[p]
-            k += stride(team)
+    write_products(team, products, h, book.means)
     meet(team)
     book.gauge[GROWTH] = 0.0
-    book.clock[REBUILD_AT] = next_rebuild(book.clock[PULLS], count)
+    book.clock[REBUILD_AT] = next_rebuild(book.clock[PULLS], len(x))
 
 
 @compiled
@@ -517,8 +497,9 @@ def _log(x: float, s: float) -> float:
 @compiled
 def move_inverse(team: Any, inverse: FloatArray, h: FloatArray, s: float) -> None:
     """Move A⁻¹ after a pull; h = A⁻¹x_a."""
+    t = 1.0 / s
     for p in range(len(h)):
-        f = h[p] / s
+        f = h[p] * t
         q = begin(team)
         while q < len(h):
             inverse[p, q] -= f * h[q]

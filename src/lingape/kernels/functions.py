@@ -117,12 +117,11 @@ class PartFunction(Generic[F]):
     __call__: F
 
 
-def part_function(default: F, *, required: bool = False) -> PartFunction[F]:
+def part_function(default: F, *, required: bool = False, inline: bool = True) -> PartFunction[F]:
     """Declare a function whose first argument is a kernel; `@declared.of(Kernel)` implements it.
 
-    Implementations are inlined, so they must not create arrays; a `compiled` function may.
-
     required: whether each kernel needs its own implementation. If not, `default` is used.
+    inline: whether implementations are inlined. They must not create arrays then.
     """
     implementations: dict[type, Callable[..., Any]] = {}
 
@@ -151,8 +150,9 @@ def part_function(default: F, *, required: bool = False) -> PartFunction[F]:
         return register
 
     call.of = of  # type: ignore[attr-defined]
-    _declare(call, chosen, inline=True)
+    _declare(call, chosen, inline=inline)
     return call  # type: ignore[return-value]
 
 
 required = functools.partial(part_function, required=True)
+long_function = functools.partial(part_function, inline=False)

@@ -8,9 +8,8 @@ products into one number are not, because that would change the order of additio
 import math
 from typing import Any
 
-from ..arrays import FloatArray
-from .functions import compiled, part_function, unrolled
-from .teams import begin, stride, write_all
+from ..arrays import FloatArray, IntArray
+from .functions import compiled, long_function, part_function, unrolled
 
 FEW = 16  # up to so many values, one loop is faster than several side by side
 
@@ -52,11 +51,12 @@ def multiply(team: Any, matrix: FloatArray, vector: FloatArray, out: FloatArray)
     write_products(team, matrix, vector, out)
 
 
-@compiled
+@long_function
 def write_products(team: Any, columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
     """Write Xv, from the columns of X."""
-    write_all(team, out, 0.0)
     number, count = len(columns), len(out)
+    for k in range(count):
+        out[k] = 0.0
     whole = number - number % 4
     for m in range(0, whole, 4):  # four columns in a pass
         a, b, c, d = vector[m], vector[m + 1], vector[m + 2], vector[m + 3]
@@ -66,16 +66,24 @@ def write_products(team: Any, columns: FloatArray, vector: FloatArray, out: Floa
             columns[m + 2],
             columns[m + 3],
         )
-        k = begin(team)
-        while k < count:
+        for k in range(count):
             total = out[k] + a * first[k]
             total += b * second[k]
             total += c * third[k]
             out[k] = total + d * fourth[k]
-            k += stride(team)
     for m in range(whole, number):
         value, column = vector[m], columns[m]
-        k = begin(team)
-        while k < count:
+        for k in range(count):
             out[k] += value * column[k]
-            k += stride(team)
+
+
+@long_function
+def add_moments(team: Any, x: FloatArray, counts: IntArray, moments: FloatArray) -> None:
+    """Add the sum of n_k x_k x_kᵀ, for these counts n, to the lower half of a matrix."""
+    for k in range(len(x)):
+        if counts[k] != 0:
+            n = float(counts[k])
+            for p in range(len(moments)):
+                value = n * x[k, p]
+                for q in range(p + 1):
+                    moments[p, q] += value * x[k, q]

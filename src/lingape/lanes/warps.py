@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from numba import cuda
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..kernels.functions import inlined, on_gpu
-from ..kernels.loops import first_from, largest
+from ..kernels.loops import add_moments, first_from, largest, write_products
 from ..kernels.teams import (
     Scalar,
     anyone,
@@ -175,3 +175,31 @@ def _(team: Warp, values: FloatArray, least: float) -> int:
         votes = _votes(k < len(values) and not values[k] < least)
         start += WIDTH
     return start - WIDTH + _first_vote(votes)
+
+
+@write_products.of(Warp)
+def _(team: Warp, columns: FloatArray, vector: FloatArray, out: FloatArray) -> None:
+    k = begin(team)
+    while k < len(out):
+        value = 0.0
+        for m in range(len(columns)):
+            value += vector[m] * columns[m, k]
+        out[k] = value
+        k += stride(team)
+
+
+@add_moments.of(Warp)
+def _(team: Warp, x: FloatArray, counts: IntArray, moments: FloatArray) -> None:
+    """Count the elements of the lower half row by row; each thread looks after some of them."""
+    p, q = 0, _place()
+    while p < len(moments):
+        while q > p:
+            q -= p + 1
+            p += 1
+        if p < len(moments):
+            value = moments[p, q]
+            for k in range(len(x)):
+                if counts[k] != 0:
+                    value += float(counts[k]) * x[k, p] * x[k, q]
+            moments[p, q] = value
+            q += WIDTH
