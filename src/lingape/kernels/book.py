@@ -307,7 +307,7 @@ def refill(arena: Arena, book: Book) -> None:
     columns, products, variances = arena.columns, book.products, book.variances
     team = book.team
     write_all(team, variances, 0.0)
-    for p in range(len(columns)):
+    for p in range(len(book.inverse)):
         write_products(team, columns, book.inverse[p], products[p])
         k = begin(team)
         while k < len(variances):

@@ -473,6 +473,8 @@ def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) 
                 lines.append(f"{place} = {own[id(value)]}")
             elif not isinstance(value, np.ndarray) or field in FIXED[type(part)]:
                 arguments[place] = value
+                if isinstance(part, Arena) and isinstance(value, np.ndarray):
+                    lines.append(_sized(place, value.shape, 0))
             else:
                 own[id(value)] = place
                 split = together and field in SPLIT[type(part)]
@@ -485,6 +487,7 @@ def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) 
                     made = _shared(value, together)
                 elif split:
                     arguments[f"{place}_of_all"] = Scratch(value.shape, value.dtype)
+                    lines.append(_sized(f"{place}_of_all", value.shape, 1))
                     made = f"{place}_of_all[cuda.blockIdx.x]"
                 else:
                     made = _local(value)
@@ -504,6 +507,12 @@ def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) 
         "    return entry",
     ]
     return Source("\n".join(text), tuple(kinds.values()), tuple(arguments.values()))
+
+
+def _sized(name: str, shape: tuple[int, ...], first: int) -> str:
+    """Return a line from which compilers learn the sizes of an array from a dimension on."""
+    sizes = [f"{name}.shape[{first + n}] != {size}" for n, size in enumerate(shape)]
+    return f"if {' or '.join(sizes)}: return"
 
 
 def _shared(like: Any, together: bool) -> str:

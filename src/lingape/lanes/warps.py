@@ -182,7 +182,7 @@ def _(team: Warp, columns: FloatArray, vector: FloatArray, out: FloatArray) -> N
     k = begin(team)
     while k < len(out):
         value = 0.0
-        for m in range(len(columns)):
+        for m in range(len(vector)):
             value += vector[m] * columns[m, k]
         out[k] = value
         k += stride(team)
@@ -198,7 +198,7 @@ def _(team: Warp, x: FloatArray, counts: IntArray, moments: FloatArray) -> None:
             p += 1
         if p < len(moments):
             value = moments[p, q]
-            for k in range(len(x)):
+            for k in range(len(counts)):
                 if counts[k] != 0:
                     value += float(counts[k]) * x[k, p] * x[k, q]
             moments[p, q] = value
