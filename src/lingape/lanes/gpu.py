@@ -5,9 +5,9 @@ compiled.py, made of the same functions of the same kernels, so that an explorer
 kernels are marked `on_gpu` (kernels/functions.py). What differs:
 
 - Each run has its own book, and its own copies of what kernels keep, in arrays whose sizes are
-  constants of the compiled code (`source_of`): loops over few arms are then unrolled. Of few arms
-  the book holds gap variances alone, in shared memory, where each thread may look at another row.
-  A warp shares arrays that are split, also in shared memory if they fit.
+  constants of the compiled code (gpu_source.py): loops over few arms are then unrolled. Of few
+  arms the book holds gap variances alone, in shared memory, where each thread may look at another
+  row. A warp shares arrays that are split, also in shared memory if they fit.
 - Threads that play a run each take every step together with the others of their warp. Those whose
   run is over wait for a step at which others may begin one as well, and caches are rebuilt at such
   steps. Runs begin there, so that a run has its caches rebuilt at the same pulls however runs are
@@ -18,7 +18,6 @@ kernels are marked `on_gpu` (kernels/functions.py). What differs:
 With NUMBA_ENABLE_CUDASIM=1 the same functions run without a GPU, very slowly, as plain Python.
 """
 
-import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -45,10 +44,10 @@ from ..kernels.book import (
     new_arena,
     rebuild,
 )
-from ..kernels.functions import DECLARED, FIXED, SPLIT, compiled, inlined, on_gpu, unrolled
+from ..kernels.functions import FIXED, compiled, inlined, on_gpu
 from ..kernels.parts import NEEDS_HELP, choose, closest, glide, pay, restart
-from ..kernels.philox import DRAWN, RUN, Philox
-from ..kernels.teams import ALONE, begin, meet, of_first, owns, stride
+from ..kernels.philox import Philox
+from ..kernels.teams import ALONE, begin, meet, owns, stride
 from ..least_squares import ill_conditioned
 from ..scaffold.conversation import ContestExplorer
 from .blocks import SETTLED
@@ -62,36 +61,16 @@ from .compiled import (
     say_once,
     stage_of,
 )
+from .gpu_source import IDLE, THREADS, Batch, Layout, Scratch, kernel_of, source_of, take
 from .warps import SIMULATED, WARP, WIDTH, Warp
 
-THREADS = 32  # per block
 BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
-SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
 # Bytes of arrays of a thread and of a warp, which are set aside for all that a GPU could run.
 MOST, MOST_SPLIT = 65_536, 1 << 20
 MOST_PAIRS = 5_000  # of arms, whose plans are all made before the first run
 EACH = 64  # steps after which threads may begin a run, or rebuild caches
 PATIENCE = 2.0  # seconds that a launch, which cannot be interrupted, should take
-# Not in a thread's shared memory: what fits into registers, and what only rebuilds look at; and
-# not in a warp's.
-ELSEWHERE = {"c", "scores", "b", "row_of", "owner", "used", "products", "counted"}
-SELDOM = {"products", "moments", "counted"}
-IDLE = -1
-
-
-@on_gpu("runs", "queue", "arms", "margins", "endings", "counts", "in_play")
-class Batch(NamedTuple):
-    """What is to be played, and where results go."""
-
-    runs: IntArray  # their numbers
-    queue: IntArray  # (1,) how many runs have begun
-    until: int
-    arms: IntArray  # (runs,) the answer
-    margins: FloatArray  # (runs,) B(t) at the end
-    endings: IntArray  # (runs,) SETTLED, PAUSED, or what went wrong
-    counts: IntArray  # (runs, K)
-    in_play: BoolArray  # (runs, K) which arms a race has not discarded
 
 
 @on_gpu("arms")
@@ -137,19 +116,6 @@ def play_contests(
                     k += stride(book.team)
                 run = IDLE
         step += 1
-
-
-@inlined
-def take(batch: Batch, draws: Philox) -> int:
-    """Return the next run, whose noise is ready, or IDLE if none is left."""
-    run = 0
-    if owns(draws.team, 0):
-        run = cuda.atomic.add(batch.queue, 0, 1)
-    run = of_first(draws.team, run)
-    if run >= len(batch.runs):
-        return IDLE
-    draws.place[RUN], draws.place[DRAWN] = batch.runs[run], 0
-    return run
 
 
 @inlined
@@ -220,20 +186,6 @@ class Played(NamedTuple):
     in_play: BoolArray  # (runs, K) which arms a race has not discarded
 
 
-class Layout(NamedTuple):
-    """Where arrays are to be of which each run has its own."""
-
-    team: Any  # who plays a run (kernels/teams.py)
-    often: set[tuple[int, ...]]  # shapes of those for shared memory, if that is one thread
-
-
-class Scratch(NamedTuple):
-    """An array of which each block has its own, in the GPU's memory."""
-
-    shape: tuple[int, ...]
-    kind: Any
-
-
 class GpuLane:
     """Runs of an explorer on a GPU, from the beginning.
 
@@ -281,7 +233,8 @@ class GpuLane:
             **kernels._asdict(),
             "opening": FirstPulls(_opening(explorer)),
         }
-        layout = Layout(book.team, {book.gap_variance.shape, book.counts.shape})
+        shapes = {book.gap_variance.shape, book.counts.shape}
+        layout = Layout(book.team, set() if isinstance(book.team, Warp) else shapes)
         return cls(play_contests, parts, count, layout, len(parts["opening"].arms))
 
     def play(
@@ -345,7 +298,7 @@ class GpuLane:
         arguments = [_on_device(value, blocks) for value in source.arguments]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*Grid size")  # few runs need few threads
-            kernel_of(source.text, source.kinds)[blocks, threads](*arguments)
+            kernel_of(source)[blocks, threads](*arguments)
         for value, there in zip(source.arguments, arguments, strict=True):
             if any(value is result for result in batch[-5:]):
                 there.copy_to_host(value)
@@ -441,113 +394,3 @@ def _completed(pull: Any, kernel: Any, stage: Stage) -> Any:
             if stage.problem.twins[i] != stage.problem.twins[j]:
                 kernel = pull.help(kernel, features, stage.book.means, i, j)
     return kernel
-
-
-class Source(NamedTuple):
-    """A function that a GPU starts, for arrays of certain sizes, as text."""
-
-    text: str
-    kinds: tuple[Callable[..., Any], ...]  # the loop, and the types of the parts
-    arguments: tuple[Any, ...]
-
-
-def source_of(loop: Callable[..., None], parts: dict[str, Any], layout: Layout) -> Source:
-    """Write the function that makes each run's own copies of what changes in it, and plays.
-
-    parts: what the loop needs, by name.
-    """
-    together = isinstance(layout.team, Warp)
-    room, arguments, own = SHARED // THREADS, dict[str, Any](), dict[int, str]()
-    if together:
-        room = SHARED
-    kinds: dict[str, Callable[..., Any]] = {"loop": loop}
-    lines = ["thread = cuda.threadIdx.x"]
-
-    def write(name: str, part: Any) -> None:
-        nonlocal room
-        for field, value in zip(part._fields, part, strict=True):
-            place = f"{name}_{field}"
-            if isinstance(value, tuple):
-                write(place, value)
-            elif id(value) in own:  # a part may keep an array of the book
-                lines.append(f"{place} = {own[id(value)]}")
-            elif not isinstance(value, np.ndarray) or field in FIXED[type(part)]:
-                arguments[place] = value
-                if isinstance(part, Arena) and isinstance(value, np.ndarray):
-                    lines.append(_sized(place, value.shape, 0))
-            else:
-                own[id(value)] = place
-                split = together and field in SPLIT[type(part)]
-                often = value.shape in layout.often and field not in ELSEWHERE
-                if split:
-                    often = field not in SELDOM
-                fits = often and (split or not together) and value.nbytes <= room
-                if fits:
-                    room -= value.nbytes
-                    made = _shared(value, together)
-                elif split:
-                    arguments[f"{place}_of_all"] = Scratch(value.shape, value.dtype)
-                    lines.append(_sized(f"{place}_of_all", value.shape, 1))
-                    made = f"{place}_of_all[cuda.blockIdx.x]"
-                else:
-                    made = _local(value)
-                # In the simulator, two shared arrays on one line would be one.
-                lines.append(f"{place} = {made}")
-        kinds[f"{name}_kind"] = type(part)
-        fields = ", ".join(f"{field}={name}_{field}" for field in part._fields)
-        lines.append(f"{name} = {name}_kind({fields})")
-
-    for name, part in parts.items():
-        write(name, part)
-    text = [
-        f"def made({', '.join(kinds)}):",
-        f"    def entry({', '.join(arguments)}):",
-        *(f"        {line}" for line in lines),
-        f"        loop({', '.join(parts)})",
-        "    return entry",
-    ]
-    return Source("\n".join(text), tuple(kinds.values()), tuple(arguments.values()))
-
-
-def _sized(name: str, shape: tuple[int, ...], first: int) -> str:
-    """Return a line from which compilers learn the sizes of an array from a dimension on."""
-    sizes = [f"{name}.shape[{first + n}] != {size}" for n, size in enumerate(shape)]
-    return f"if {' or '.join(sizes)}: return"
-
-
-def _shared(like: Any, together: bool) -> str:
-    """Return an expression for an array in shared memory, of a block or of each of its threads."""
-    if together:
-        return f"cuda.shared.array({like.shape}, np.{like.dtype.name})"
-    whole = f"cuda.shared.array({(*like.shape, THREADS)}, np.{like.dtype.name})"
-    return f"{whole}[{':, ' * like.ndim}thread]"
-
-
-def _local(like: Any) -> str:
-    """Return an expression for a thread's own array."""
-    whole = f"cuda.local.array({tuple(max(1, n) for n in like.shape)}, np.{like.dtype.name})"
-    return whole if like.size else f"{whole}[{', '.join(f':{n}' for n in like.shape)}]"
-
-
-@functools.cache
-def kernel_of(text: str, kinds: tuple[Callable[..., Any], ...]) -> Any:
-    """Return what numba makes of a function's text."""
-    made: dict[str, Any] = {}
-    exec(text, globals(), made)
-    if not SIMULATED:
-        _declare()
-    return cuda.jit(made["made"](*kinds))
-
-
-_told = 0  # how many of DECLARED numba-cuda knows
-
-
-def _declare() -> None:
-    """Declare functions that have been defined since the last time."""
-    global _told
-    from numba.cuda.extending import overload
-
-    for function, chosen, inline in DECLARED[_told:]:
-        made = (lambda: lambda: True) if function is unrolled else chosen
-        overload(function, strict=False, jit_options={"forceinline": inline})(made)
-    _told = len(DECLARED)

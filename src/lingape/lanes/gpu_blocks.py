@@ -24,7 +24,8 @@ from .blocks import (
     new_work,
     play_block,
 )
-from .gpu import IDLE, Batch, GpuLane, Layout, not_on_gpu, own_bytes, take, too_large
+from .gpu import GpuLane, not_on_gpu, own_bytes, too_large
+from .gpu_source import IDLE, Batch, Layout, take
 
 
 @on_gpu("in_play", "quotas")
