@@ -34,7 +34,7 @@ from ..tall import blocks
 from ..ties import LEADER, RIVAL, first_max
 from .base import Contest
 
-LONG, SHORT, LEADERS = 100_000, 15_000, 30_000  # how many arms are listed, about
+LONG, SHORT, LEADERS = 70_000, 15_000, 30_000  # how many arms are listed, about
 # How much drift lists allow for, as a share of widths.
 LONG_ALLOWANCE, SHORT_ALLOWANCE = 0.15, 0.03
 # A short list is drawn from a long one that is this many pulls old, and another one if it lived
@@ -117,7 +117,7 @@ class Lists(NamedTuple):
 
 def are_worth_while(count: int) -> bool:
     """Return whether lists are much shorter than so many arms."""
-    return count >= 2 * LONG
+    return count >= 3 * LONG
 
 
 def closest_of_many(problem: Problem, bound: Foreseeable, estimate: ManyArms) -> Contest | None:
