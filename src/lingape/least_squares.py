@@ -255,18 +255,19 @@ class LeastSquares:
     def _invert(self, gram: FloatArray) -> None:
         """Compute A⁻¹ and what goes with it from V, which becomes A; or raise, nothing changed."""
         spectrum = np.linalg.eigvalsh(gram) if self._sensitivities else self.spectrum
-        gram[np.diag_indices_from(gram)] += self.ridge
+        gram.flat[:: len(gram) + 1] += self.ridge
         try:
             # A Cholesky factor keeps the small eigenvalues that others round off.
             factor = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError as reason:
             raise ill_conditioned(self.ridge) from reason
-        if (np.diag(factor) ** 2 < PIVOT * np.diag(gram)).any():
+        pivots = factor.diagonal()
+        if (pivots * pivots < PIVOT * gram.diagonal()).any():
             raise ill_conditioned(self.ridge)
         root = np.linalg.inv(factor)
         self.inverse = root.T @ root
         self.spectrum = np.maximum(spectrum, 0.0)
-        self.base_log_det = 2.0 * float(np.log(np.diag(factor)).sum())
+        self.base_log_det = 2.0 * float(np.log(pivots).sum())
         self.growth = 0.0
         self._ratios = None
         self.rebuild_at = next_rebuild(self.pulls, len(self.features))

@@ -297,7 +297,10 @@ class ContestLane:
 
     def __init__(self, explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> None:
         opening, contests, pull, stopping = explorer.parts
-        pull, stopping = copy.deepcopy((pull, stopping))  # which may keep something
+        if isinstance(pull, Learner):  # it keeps something, which the explorer gets at the end
+            pull = copy.deepcopy(pull)
+        if hasattr(stopping, "adopt"):  # and so does this
+            stopping = copy.deepcopy(stopping)
         self._parts = Parts(opening, contests, pull, stopping)
         self._estimate = stage.estimate
         self._arena, self._book = new_arena(stage.estimate, stage.problem.noise_scale), stage.book
