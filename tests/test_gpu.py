@@ -19,12 +19,9 @@ from lingape import (
     Race,
     SelfNormalized,
     Study,
-    Stylised,
     Tracking,
     Uniform,
-    WorstCase,
     XYOracle,
-    XYStatic,
     canonical,
     run,
     run_many,
@@ -34,18 +31,12 @@ from lingape import (
 from lingape.contests.by_gap import furthest
 from lingape.kernels.loops import first_from
 from lingape.kernels.parts import draw_normal, draw_uniform, pay
-from lingape.kernels.philox import Philox, philox
+from lingape.kernels.philox import philox
 from lingape.kernels.teams import ALONE
 from lingape.lanes import gpu
 from lingape.lanes.gpu import GpuLane
 from lingape.many import gpu_lane, played_on_gpu
-
-KEY = 0x0123456789ABCDEF
-
-
-def draws(key=KEY, number=0):
-    place = np.array([number, 0])
-    return Philox(ALONE, np.array([key], dtype=np.uint64), place, np.zeros(4))
+from simulated import KEY, PARTS, Fed, draws
 
 
 @pytest.fixture
@@ -56,26 +47,7 @@ def unrolled(monkeypatch):
 
 
 as_on_a_gpu = pytest.mark.usefixtures("unrolled")
-
-
-@pytest.fixture(autouse=True)
-def alternating():
-    """Let the threads of a simulated warp, which often wait for each other, take turns fast."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(usual)
-
-
-class Fed:
-    """A world with the noise that a run meets on a GPU."""
-
-    def __init__(self, world, number):
-        self.arms, self.means = world.arms, world.means
-        self._world, self._draws = world.kernel(), draws(number=number)
-
-    def pull(self, arm, rng):
-        return float(pay(self._world, arm, self._draws))
+pytestmark = pytest.mark.usefixtures("simulated_warps")
 
 
 @pytest.mark.parametrize(
@@ -117,21 +89,6 @@ def test_normal_numbers_are_finite_at_the_ends(monkeypatch):
         words = (np.uint64(bits),) * 4
         monkeypatch.setattr("lingape.kernels.philox.philox", lambda *_, words=words: words)
         assert np.isfinite([draw_normal(draws()) for _ in range(4)]).all()
-
-
-PARTS = {
-    "the paper's bound": lambda p: LinGapE(p, bound=SelfNormalized("K^2")),
-    "the worst case": lambda p: LinGapE(p, bound=WorstCase()),
-    "stylised": lambda p: LinGapE(p, bound=Stylised()),
-    "mixture": LinGapE,
-    "tracking": lambda p: LinGapE(p, pull=Tracking()),
-    "dropping": lambda p: LinGapE(p, elimination="stop"),
-    "not asking": lambda p: LinGapE(p, elimination="sample"),
-    "few at first": lambda p: LinGapE(p, start="spanning"),
-    "uniform": Uniform,
-    "static": XYStatic,
-    "one by one": lambda p: LinGapE(p, bound=Mixture(scales=3)),
-}
 
 
 @as_on_a_gpu
@@ -251,7 +208,7 @@ def test_loops_over_few_arms():
 
 @as_on_a_gpu
 def test_a_warp_makes_the_pulls_of_a_thread_alone(monkeypatch):
-    """Whose book holds gap variances alone."""
+    """A thread alone keeps gap variances alone, of all pairs; a warp keeps few rows."""
     instance = soare(5, 0.4)
     makes = [LinGapE, *(PARTS[name] for name in ("not asking", "tracking", "uniform"))]
     cases = [(make, instance.gaussian()) for make in makes] + [
@@ -261,7 +218,9 @@ def test_a_warp_makes_the_pulls_of_a_thread_alone(monkeypatch):
     def counts():
         lanes = [(GpuLane.of(make(instance.problem())), world) for make, world in cases]
         played = [lane.play(world.kernel(), np.arange(3), KEY, 250) for lane, world in lanes]
-        return [(each.counts.tolist(), each.arms.tolist()) for each in played]
+        margins = [each.margins.round(9).tolist() for each in played]
+        ends = [(each.arms.tolist(), each.settled.tolist()) for each in played]
+        return [each.counts.tolist() for each in played], ends, margins
 
     alone = counts()
     monkeypatch.setattr(gpu, "FEW", 1)

@@ -25,7 +25,16 @@ from ..certificate import TELLING_ASSUMPTION
 from ..checks import as_float
 from ..designs import g_optimal
 from ..errors import InvalidBound
-from ..kernels.book import GROWTH, Arena, Book, Stage, cholesky, has_gaps_only, write_cross
+from ..kernels.book import (
+    GROWTH,
+    LOG_DET,
+    Arena,
+    Book,
+    Stage,
+    cholesky,
+    has_gaps_only,
+    write_cross,
+)
 from ..kernels.functions import compiled, inlined, on_gpu
 from ..kernels.loops import multiply, write_products
 from ..kernels.parts import (
@@ -402,6 +411,8 @@ def _(bound: MixtureKernel, book: Book) -> None:
 def _rebuild(bound: MixtureKernel, book: Book) -> None:
     products, grid = book.products, bound.grid
     d, count = products.shape
+    if math.isnan(book.gauge[LOG_DET]):  # V is singular: the loop ends as BROKEN
+        return
     for j in range(len(grid)):
         log_det = cholesky(book.team, book.gram, grid[j], book.factor)
         bound.log_dets[j] = log_det - d * math.log(grid[j])

@@ -164,6 +164,7 @@ def cholesky(
         meet(team)
         pivot = factor[q, q] + shift
         if not pivot > least * (matrix[q, q] + shift):
+            meet(team)
             return math.nan
         root = math.sqrt(pivot)
         log_det += 2.0 * math.log(root)
@@ -363,10 +364,11 @@ def _fetch(arena: Arena, book: Book, arm: int) -> int:
     for m in range(len(book.owner)):
         if book.used[m] < book.used[row]:
             row = m
-    if book.owner[row] >= 0:
+    if book.owner[row] >= 0 and owns(team, book.owner[row]):
         book.row_of[book.owner[row]] = -1
     book.owner[row] = arm
-    book.row_of[arm] = row
+    if owns(team, arm):
+        book.row_of[arm] = row
     multiply(team, inverse, x[arm], h)
     meet(team)
     cross, variance = book.cross[row], book.gap_variance[row]

@@ -7,9 +7,11 @@ that are split (functions.on_gpu). Each thread writes its own elements of these,
     while k < count:
         k += stride(team)
 
-and reads others' elements only between two calls of `meet`, or where no thread writes them. What
-a thread found among its elements becomes known to all by `highest`, `lowest`, `total`
-and `anyone`. For one thread alone these functions do nothing, and compilers remove them.
+Between a write and a read of the same element by another thread, and between a read and the next
+write, they have to `meet` (tests/test_warps.py). What a thread found among its elements becomes
+known to all by `highest`, `lowest`, `total` and `anyone`, which all threads have to call, with no
+NaN, and which are no `meet`. For one thread alone these functions do nothing, and compilers remove
+them.
 """
 
 from typing import Any, NamedTuple, TypeVar

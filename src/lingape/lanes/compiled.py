@@ -297,10 +297,8 @@ class ContestLane:
 
     def __init__(self, explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> None:
         opening, contests, pull, stopping = explorer.parts
-        if isinstance(pull, Learner):  # it keeps something, which the explorer gets at the end
-            pull = copy.deepcopy(pull)
-        if hasattr(stopping, "adopt"):  # and so does this
-            stopping = copy.deepcopy(stopping)
+        if isinstance(pull, Learner) or hasattr(stopping, "adopt"):  # they keep something
+            pull, stopping = copy.deepcopy((pull, stopping))  # and one may refer to the other
         self._parts = Parts(opening, contests, pull, stopping)
         self._estimate = stage.estimate
         self._arena, self._book = new_arena(stage.estimate, stage.problem.noise_scale), stage.book

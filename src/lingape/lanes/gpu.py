@@ -8,7 +8,7 @@ kernels are marked `on_gpu` (kernels/functions.py). What differs:
   constants of the compiled code (gpu_source.py): loops over few arms are then unrolled. Of few
   arms the book holds gap variances alone, in shared memory, where each thread may look at another
   row. A warp shares arrays that are split, also in shared memory if they fit.
-- Threads that play a run each take every step together with the others of their warp. Those whose
+- Where each thread plays a run of its own, those of a warp take every step together. Threads whose
   run is over wait for a step at which others may begin one as well, and caches are rebuilt at such
   steps. Runs begin there, so that a run has its caches rebuilt at the same pulls however runs are
   spread over threads.
@@ -66,7 +66,8 @@ from .warps import SIMULATED, WARP, WIDTH, Warp
 
 BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing left to do
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
-# Bytes of arrays of a thread and of a warp, which are set aside for all that a GPU could run.
+# The most bytes that a run's own arrays may take: for a thread, and for a warp. They are set aside
+# for all runs that a GPU could play at a time.
 MOST, MOST_SPLIT = 65_536, 1 << 20
 MOST_PAIRS = 5_000  # of arms, whose plans are all made before the first run
 EACH = 64  # steps after which threads may begin a run, or rebuild caches

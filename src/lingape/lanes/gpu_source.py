@@ -24,8 +24,8 @@ from .warps import SIMULATED, Warp
 THREADS = 32  # per block
 SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 ENOUGH, MOST_REGISTERS = 128, 255  # registers of a thread
-# Not in a thread's shared memory: what fits into registers, and what only rebuilds look at; and
-# not in a warp's.
+# What is kept out of shared memory: where one thread plays a run, what fits into registers or is
+# used by rebuilds alone; and where a warp does.
 ELSEWHERE = {"c", "scores", "b", "row_of", "owner", "used", "products", "counted"}
 SELDOM = {"products", "moments", "counted"}
 IDLE = -1
@@ -184,7 +184,8 @@ def _registers(shared: int) -> int | None:
     """
     device = cuda.get_current_device()
     memory = device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-    blocks = max(1, memory // (shared + device.RESERVED_SHARED_MEMORY_PER_BLOCK))
+    block = max(1, shared + device.RESERVED_SHARED_MEMORY_PER_BLOCK)
+    blocks = max(1, memory // block)
     registers = int(device.MAX_REGISTERS_PER_MULTIPROCESSOR) // (THREADS * blocks) // 8 * 8
     return registers if ENOUGH <= registers < MOST_REGISTERS else None
 

@@ -1,7 +1,7 @@
 """The threads of a warp, which play a run together on a GPU (kernels/teams.py).
 
-They tell each other numbers without memory in between: a number crosses half of the warp, a
-quarter of it and so on, until every thread has met every other's.
+They tell each other numbers without memory in between: threads 16 apart exchange theirs, then
+threads 8 apart and so on, until each number has reached all.
 """
 
 import math

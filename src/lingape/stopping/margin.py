@@ -65,7 +65,7 @@ class Margin:
 @on_gpu()
 class MarginKernel(NamedTuple):
     epsilon: float
-    near: float  # look closer when widths this much shorter would settle it; 0 for never
+    near: float  # look closer when widths this much shorter would settle it; 0 for never (GPUs)
 
 
 @decide.of(MarginKernel)
