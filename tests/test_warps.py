@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lingape
-from lingape import LinGapE, Problem, Uniform, run, sphere
+from lingape import LinGapE, Problem, Uniform, run, soare, sphere
 from lingape.lanes import gpu_source, warps
 from lingape.lanes.gpu import GpuLane
 from simulated import KEY, PARTS, Fed
@@ -131,18 +131,17 @@ def compare(watch, make, problem, environment, max_pulls, runs=2):
 
 @pytest.mark.parametrize("make", PARTS.values(), ids=PARTS)
 def test_explorers_play_without_races(watch, make):
-    """On arms of which two are alike, so that differences of rows lose digits."""
-    arms = sphere(17, 3, seed=1).arms.copy()
-    arms[16] = 0.99 * arms[0]
-    environment = lingape.Gaussian(arms, arms[0], scale=0.3)
-    compare(watch, make, Problem(arms, noise=0.3, epsilon=0.1, norm_bound=2.0), environment, 26)
+    """The two best arms are alike, so that differences of their rows are mostly rounding."""
+    arms = np.vstack([soare(3, 0.08).arms, 0.2 * sphere(13, 3, seed=1).arms])
+    problem = Problem(arms, noise=0.1, epsilon=0.001, norm_bound=2.0)
+    compare(watch, make, problem, lingape.Gaussian(arms, [2.0, 0.0, 0.0], scale=0.1), 26)
 
 
 def test_arms_that_are_nearly_or_quite_the_same(watch):
-    arms = np.vstack([sphere(17, 3, seed=1).arms, sphere(3, 3, seed=1).arms])
-    arms[-1] += 1e-7
-    environment = lingape.Gaussian(arms, [1.0, 0.5, 0.2], scale=0.3)
-    compare(watch, LinGapE, Problem(arms, noise=0.3, epsilon=0.05), environment, 30, runs=1)
+    arms = sphere(17, 3, seed=1).arms.copy()
+    arms[15], arms[16] = arms[1], 0.99 * arms[0]
+    environment = lingape.Gaussian(arms, arms[0], scale=0.3)
+    compare(watch, LinGapE, Problem(arms, noise=0.3, epsilon=0.1), environment, 26)
 
 
 def test_rewards_of_0_and_1_and_plans_that_go_on_for_a_while(watch, monkeypatch):
