@@ -280,7 +280,7 @@ class GpuLane:
             until=until,
             arms=np.zeros(number, dtype=np.int64),
             margins=np.zeros(number),
-            endings=np.zeros(number, dtype=np.int64),
+            endings=np.full(number, IDLE),
             counts=np.zeros((number, self._arms), dtype=np.int64),
             in_play=np.zeros((number, self._arms), dtype=np.bool_),
         )
@@ -303,6 +303,7 @@ class GpuLane:
         for value, there in zip(source.arguments, arguments, strict=True):
             if any(value is result for result in batch[-5:]):
                 there.copy_to_host(value)
+        assert (batch.endings >= 0).all()  # or some runs were not played to an end
         if (batch.endings == BROKEN).any():
             raise ill_conditioned(self._parts["arena"].ridge)
         settled = batch.endings == SETTLED
