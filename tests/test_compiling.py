@@ -188,8 +188,10 @@ CHOOSE = "import kernel, outside; print(kernel.twice(outside.FirstKernel(1)))"
 
 
 @pytest.fixture
-def choosing(folder):
+def choosing(folder, monkeypatch):
     """The same with a kernel in outside.py, which calls a function in helper.py."""
+    # Python would not notice an edit within the second in which it has kept a file's bytecode.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     code = KERNEL.replace("2 * x", "choose(x, 0, 0, 0)")
     (folder / "kernel.py").write_text(code + "from lingape.kernels.parts import choose\n")
     (folder / "outside.py").write_text(OUTSIDE)
