@@ -12,6 +12,7 @@ import pytest
 
 import lingape
 from lingape import LinGapE, Problem, Uniform, run, soare, sphere
+from lingape.kernels.teams import of_first
 from lingape.lanes import gpu_source, warps
 from lingape.lanes.gpu import GpuLane
 from simulated import KEY, PARTS, Fed
@@ -80,19 +81,17 @@ class Watched(np.ndarray):
 @pytest.fixture
 def watch(monkeypatch, simulated_warps):
     """Watch all that the threads of a warp share, and play all runs on one warp."""
-    kernelapi, found = sys.modules["numba.cuda.simulator.kernelapi"], Watch()
+    found, made = Watch(), []
     meet, tell_all = warps._meet, warps._all
-    made, lock = {}, threading.Lock()
 
     class Mine(Watched):
         watch = found
 
-    def watched(shared, shape, dtype):
-        line = sys._getframe(1).f_lineno
-        with lock:
-            if (id(shared), line) not in made:
-                made[id(shared), line] = shared, np.full(shape, -77, dtype).view(Mine)
-            return made[id(shared), line][1]
+    def watched(team, value):
+        if isinstance(value, np.ndarray):
+            value = np.full_like(value, -77).view(Mine)
+            made.append(value)  # so that no other array gets its address
+        return of_first(team, value)
 
     def met():
         meet()
@@ -106,19 +105,19 @@ def watch(monkeypatch, simulated_warps):
         found.meetings[me] = before
         return values
 
-    monkeypatch.setattr(kernelapi.FakeCUDAShared, "array", watched)
+    monkeypatch.setattr(gpu_source, "of_first", watched)
     monkeypatch.setattr(warps, "_meet", met)
     monkeypatch.setattr(warps, "_all", told)
     monkeypatch.setattr(gpu_source, "SELDOM", set())  # all arrays in shared memory
     monkeypatch.setattr(gpu_source, "SHARED", 1 << 30)
-    monkeypatch.setattr(GpuLane, "_most", lambda lane: 1)
+    monkeypatch.setattr(GpuLane, "_side_by_side", lambda lane: 1)
     return found
 
 
 def compare(watch, make, problem, environment, max_pulls, runs=2):
-    """Play on a warp without races, and as the plain lane does."""
+    """Play one run after the other on a warp, without races, and as the plain lane does."""
     lane = GpuLane.of(make(problem))
-    played = lane.play(environment.kernel(), np.arange(runs), KEY, max_pulls)
+    played = lane._launch(environment.kernel(), np.arange(runs), KEY, max_pulls)
     assert watch.races == set()
     assert len(set(watch.meetings.values())) == 1
     for number in range(runs):

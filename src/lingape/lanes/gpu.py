@@ -68,7 +68,7 @@ BLOCKS = 32  # per multiprocessor; those that do not fit wait, and find nothing 
 FEW = 16  # up to so many arms loops are unrolled, and all pairs are kept
 # The most bytes that a run's own arrays may take: for a thread, and for a warp. They are set aside
 # for all runs that a GPU could play at a time.
-MOST, MOST_SPLIT = 65_536, 1 << 20
+MOST_BYTES, MOST_BYTES_OF_WARP = 65_536, 1 << 20
 MOST_PAIRS = 5_000  # of arms, whose plans are all made before the first run
 EACH = 64  # steps after which threads may begin a run, or rebuild caches
 PATIENCE = 2.0  # seconds that a launch, which cannot be interrupted, should take
@@ -213,7 +213,7 @@ class GpuLane:
         """Return a lane, or None, saying so once, if the explorer has none."""
         lacking = type(explorer).__name__
         if isinstance(explorer, ContestExplorer):
-            stage = _with_gaps(stage_of(explorer))
+            stage = _for_gpu(stage_of(explorer))
             made = kernels_of(explorer, stage)
             if isinstance(made, Kernels):
                 lacking = _lacking(explorer, stage, made)
@@ -254,7 +254,7 @@ class GpuLane:
         begun = time.perf_counter()
         self._launch(world, runs[:0], key, until)
         self.compiling = time.perf_counter() - begun
-        wave, pieces, done = self._most(), list[Played](), 0
+        wave, pieces, done = self._side_by_side(), list[Played](), 0
         ahead = wave
         while done < len(runs):
             begun = time.perf_counter()
@@ -266,7 +266,7 @@ class GpuLane:
                 progress(done)
         return Played(*(np.concatenate(values) for values in zip(*pieces, strict=True)))
 
-    def _most(self) -> int:
+    def _side_by_side(self) -> int:
         """Return how many runs are under way together, at most."""
         if SIMULATED:
             return 4
@@ -295,7 +295,7 @@ class GpuLane:
         source = source_of(self._loop, parts, self._layout)
         threads = WIDTH if together else max(1, min(number, THREADS))
         runs_each = 1 if together else threads
-        blocks = -(-min(number, self._most()) // runs_each) or 1
+        blocks = -(-min(number, self._side_by_side()) // runs_each) or 1
         arguments = [_on_device(value, blocks) for value in source.arguments]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*Grid size")  # few runs need few threads
@@ -303,7 +303,8 @@ class GpuLane:
         for value, there in zip(source.arguments, arguments, strict=True):
             if any(value is result for result in batch[-5:]):
                 there.copy_to_host(value)
-        assert (batch.endings >= 0).all()  # or some runs were not played to an end
+        if (batch.endings == IDLE).any():
+            raise AssertionError("the GPU left runs unplayed")
         if (batch.endings == BROKEN).any():
             raise ill_conditioned(self._parts["arena"].ridge)
         settled = batch.endings == SETTLED
@@ -330,8 +331,8 @@ def _opening(explorer: ContestExplorer) -> IntArray:
     return np.array(arms, dtype=np.int64)
 
 
-def _with_gaps(stage: Stage) -> Stage:
-    """Return a stage whose book is for a GPU."""
+def _for_gpu(stage: Stage) -> Stage:
+    """Return a stage with the book of a GPU's runs."""
     book, count = stage.book, len(stage.problem)
     rows = count if count <= FEW else ROWS
     book = book._replace(
@@ -377,11 +378,11 @@ def _lacking(explorer: ContestExplorer, stage: Stage, kernels: Kernels) -> str:
     count = len(stage.problem)
     if hasattr(explorer.parts.pull, "help") and count * (count - 1) // 2 > MOST_PAIRS:
         return f"{type(explorer.parts.pull).__name__} with more than {MOST_PAIRS:,} pairs of arms"
-    most = MOST_SPLIT if isinstance(stage.book.team, Warp) else MOST
+    most = MOST_BYTES_OF_WARP if isinstance(stage.book.team, Warp) else MOST_BYTES
     return too_large(own_bytes(stage.book, *kernels), most)
 
 
-def too_large(size: int, most: int = MOST) -> str:
+def too_large(size: int, most: int = MOST_BYTES) -> str:
     """Return what is too large if runs need so many bytes, or ""."""
     return f"so many arms ({size:,} bytes for each run, of {most:,})" if size > most else ""
 

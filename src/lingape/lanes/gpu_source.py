@@ -25,7 +25,7 @@ THREADS = 32  # per block
 SHARED = 40_960  # bytes per block, of the 49,152 that every GPU has
 ENOUGH, MOST_REGISTERS = 128, 255  # registers of a thread
 # What is kept out of shared memory: where one thread plays a run, what fits into registers or is
-# used by rebuilds alone; and where a warp does.
+# used by rebuilds alone; where a warp plays one, what is used by rebuilds alone.
 ELSEWHERE = {"c", "scores", "b", "row_of", "owner", "used", "products", "counted"}
 SELDOM = {"products", "moments", "counted"}
 IDLE = -1
@@ -149,6 +149,8 @@ def _sized(name: str, shape: tuple[int, ...], first: int) -> str:
 
 def _shared(like: Any, together: bool) -> str:
     """Return an expression for an array in shared memory, of a block or of each of its threads."""
+    if together and SIMULATED:  # its own shared arrays may differ where threads ask side by side
+        return f"of_first(Warp(), np.empty({like.shape}, np.{like.dtype.name}))"
     if together:
         return f"cuda.shared.array({like.shape}, np.{like.dtype.name})"
     whole = f"cuda.shared.array({(*like.shape, THREADS)}, np.{like.dtype.name})"
