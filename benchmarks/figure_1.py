@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import record
-from benchmarks.gpu_workers import alone, side_by_side
+from benchmarks.gpu_workers import alone, gpu_or_exit, side_by_side
 from lingape import Study, run_many, soare
-from lingape.many import gpu_name
 from lingape.paper import settings
 from lingape.paper.figure_1 import ANGLE
 from lingape.printable import markdown_table
@@ -98,7 +97,7 @@ def main() -> None:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--repeats", type=int, default=1_000)
     given = parser.parse_args()
-    name, more = f"figure1-{given.part}", {"gpu": gpu_name()} if given.part == "gpu" else {}
+    name, more = f"figure1-{given.part}", {"gpu": gpu_or_exit()} if given.part == "gpu" else {}
     pulls: dict[tuple[str, int], list[int]] = {}
     wrong: dict[tuple[str, int], int] = {}
     for (explorer, d, _, _), found in side_by_side(played, cases(given.part, given.repeats)):

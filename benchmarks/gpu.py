@@ -1,38 +1,34 @@
-"""How many rounds a second on a GPU? `make bench-gpu`, on a machine that has one.
+"""How many rounds a second does a GPU play? `make bench-gpu`, on a machine that has one.
 
 Figures are absolute. Each case is compiled in a process of its own and then has the GPU alone.
+The last figures are those in results/gpu.json, which are overwritten. The yardstick is one core,
+as `make bench` has written to results/speed.json.
 """
 
 import functools
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 from benchmarks import record
-from benchmarks.gpu_workers import alone, side_by_side
+from benchmarks.gpu_workers import alone, gpu_or_exit, side_by_side
+from benchmarks.rounds import DROPPING, PAPER, TRACKING, Build
 from lingape import (
-    Explorer,
     Instance,
     LinGapE,
     Problem,
     Race,
-    SelfNormalized,
-    Tracking,
     Uniform,
     run_many,
     soare,
     sphere,
 )
-from lingape.many import Runs, gpu_name
+from lingape.many import Runs
 from lingape.printable import markdown_table
 from lingape.provenance import provenance
 
-PAPER = functools.partial(LinGapE, bound=SelfNormalized(comparisons="K^2"))
-TRACKING = functools.partial(PAPER, pull=Tracking())
-DROPPING = functools.partial(PAPER, elimination="sample")
 # What is played, where, and how many runs of how many rounds.
-CASES: tuple[tuple[str, Callable[[Problem], Explorer], Instance, int, int], ...] = (
+CASES: tuple[tuple[str, Build, Instance, int, int], ...] = (
     ("paper's bound, greedy", PAPER, soare(2, 0.01), 1 << 20, 10_000),
     ("paper's bound, greedy", PAPER, soare(5, 0.01), 1 << 19, 10_000),
     ("paper's bound, greedy", PAPER, soare(9, 0.01), 1 << 17, 5_000),
@@ -108,14 +104,34 @@ def job(number: int) -> dict[str, Any]:
     return case_row(number) if number < len(CASES) else study_row()
 
 
+def table(rows: list[dict[str, Any]], last: dict[str, Any], core: dict[str, Any]) -> str:
+    """Return the figures as Markdown, beside the last ones and those of one core."""
+    before = {row["what"]: row["rounds a second"] for row in last["rows"]}
+    seconds = {row["what"]: row["value"] for row in core["rows"]}
+    lines = [["what", "rounds a second", f"at {last['commit']}", "times one core"]]
+    for row in rows:
+        what, speed = row["what"], row["rounds a second"]
+        one = seconds.get(f"compiled, {what}")
+        lines.append(
+            [
+                what,
+                f"{speed:.2e}",
+                f"{before[what]:.2e}" if what in before else "",
+                f"{speed * one:,.0f}" if one else "",
+            ]
+        )
+    return markdown_table(lines, "lrrr")
+
+
 def main() -> None:
     """Print a table and write it as JSON."""
+    gpu, last, core = gpu_or_exit(), record.read("gpu"), record.read("speed")
     found = dict(side_by_side(job, range(len(CASES) + 1)))
     rows = [found[number] for number in sorted(found)]
-    path = record.write("gpu", rows, gpu=gpu_name())
-    cells = [[row["what"], f"{row['rounds a second']:.2e}"] for row in rows]
-    print(markdown_table([["", "rounds a second"], *cells], "lr"))
-    print(f"\n{gpu_name()}, {provenance()}\nwritten to {path}")
+    path = record.write("gpu", rows, gpu=gpu)
+    print(table(rows, last, core))
+    print(f"\nOne core: {core['processor']}, {core['commit']}\n{gpu}, {provenance()}")
+    print(f"written to {path}")
 
 
 if __name__ == "__main__":

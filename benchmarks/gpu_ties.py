@@ -13,10 +13,9 @@ from typing import Any
 
 from benchmarks import record
 from benchmarks.coverage import best_arms, coverage_row, ties
-from benchmarks.gpu_workers import alone, side_by_side
+from benchmarks.gpu_workers import alone, gpu_or_exit, side_by_side
 from benchmarks.guarantees import DELTA, TIED_ROUNDS, tied_instances, upper_limit
 from lingape import LinGapE, Mixture, Race, Stylised, run_many
-from lingape.many import gpu_name
 from lingape.paper.settings import BOUND as PAPER
 from lingape.printable import markdown_table
 from lingape.provenance import provenance
@@ -65,7 +64,7 @@ def main() -> None:
     """Print the tables of docs/bounds.md and write them as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="So many times as many runs.")
-    scale = parser.parse_args().scale
+    scale, gpu = parser.parse_args().scale, gpu_or_exit()
     verdicts = list(product(range(len(tied_instances())), BOUNDS))
     cases: list[tuple[int, str] | str] = [*ties(), *verdicts]
     found: dict[tuple[int, str] | str, dict[str, Any]] = {}
@@ -73,8 +72,8 @@ def main() -> None:
         found[case] = row
         rows = [found[case] for case in verdicts if case in found]
         races = [found[name] for name in ties() if name in found]
-        record.write("gpu-ties", rows, gpu=gpu_name())  # so that what is done is kept
-        record.write("gpu-coverage", races, gpu=gpu_name())
+        record.write("gpu-ties", rows, gpu=gpu)  # so that what is done is kept
+        record.write("gpu-coverage", races, gpu=gpu)
     header = ["tied instance", "bound", "false", "rate", "95 % limit"]
     cells = [
         [
@@ -99,7 +98,7 @@ def main() -> None:
         for row in races
     ]
     print(markdown_table([header, *cells]))
-    print(f"\n{gpu_name()}, {provenance()}\nwritten to {record.RESULTS}")
+    print(f"\n{gpu}, {provenance()}\nwritten to {record.RESULTS}")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from lingape import MissingExtra
+from lingape.many import gpu_name
+
 Case = TypeVar("Case")
 Found = TypeVar("Found")
+
+
+def gpu_or_exit() -> str:
+    """Return what the GPU is called, or end the program with a sentence if there is none."""
+    try:
+        return gpu_name()
+    except MissingExtra as missing:
+        raise SystemExit(str(missing)) from None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from lingape import (
     Race,
     SelfNormalized,
     Tracking,
+    Uniform,
     run,
     soare,
     sphere,
@@ -23,6 +24,7 @@ from lingape import (
 Build = Callable[[Problem], Explorer]
 PAPER = functools.partial(LinGapE, bound=SelfNormalized(comparisons="K^2"))
 TRACKING = functools.partial(PAPER, pull=Tracking())
+DROPPING = functools.partial(PAPER, elimination="sample")
 BOTH = (("paper's bound", PAPER), ("Mixture", LinGapE))
 PASSES = "passes of X @ v"
 
@@ -64,8 +66,10 @@ def compiled_figures() -> Iterator[Figure]:
     for title, build, mixture in (
         ("paper's bound, greedy", PAPER, False),
         ("paper's bound, tracking", TRACKING, False),
+        ("paper's bound, elimination", DROPPING, None),
         ("Mixture, greedy", LinGapE, True),
         ("Race", Race, None),
+        ("Uniform", Uniform, None),
     ):
         one = compiled_round(small, build, 300_000)
         beside = {"times the noise alone": one / noise}
@@ -74,6 +78,10 @@ def compiled_figures() -> Iterator[Figure]:
         if build is PAPER:
             beside["times faster than the fastest of three peers"] = yardsticks.PEERS[0] / one
         yield Figure(f"compiled, K=6, d=5, {title}", one, beside)
+    for other in (soare(2, 0.01), soare(9, 0.01), sphere(50, 10, seed=0)):
+        one, (count, d) = compiled_round(other, PAPER, 100_000), other.arms.shape
+        beside = {"times the noise alone": one / noise}
+        yield Figure(f"compiled, K={count}, d={d}, paper's bound, greedy", one, beside)
     yardsticks.quadratic_loop(large.arms, large.theta, 1, rng)
     job = functools.partial(yardsticks.quadratic_loop, large.arms, large.theta, rounds, rng)
     loop = fastest(lambda: seconds_of(job)) / (rounds + len(large.arms))

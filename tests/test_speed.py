@@ -1,0 +1,73 @@
+"""Figures of speed: docs/speed.md and README.md show what was recorded last."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import gpu, record, speed
+from benchmarks.timing import Figure
+
+ROOT = Path(__file__).parent.parent
+PAGE, README = (
+    (ROOT / name).read_text(encoding="utf-8") for name in ("docs/speed.md", "README.md")
+)
+
+
+def cells_of(text):
+    """Return the rows of all tables in Markdown, by what is in their first column."""
+    lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
+    return {line[0].strip(): [cell.strip() for cell in line[1:]] for line in lines}
+
+
+def figures_on_processors():
+    """Return the table of `make bench`, without the figures before."""
+    recorded = record.read("speed")
+    found = cells_of(speed.table([Figure(**row) for row in recorded["rows"]], {}, ""))
+    return {what: [now, that] for what, (now, _, that) in found.items()}, recorded["commit"]
+
+
+def figures_on_gpus():
+    """Return the table of `make bench-gpu`, likewise."""
+    last, core = record.read("gpu"), record.read("speed")
+    found = cells_of(gpu.table(last["rows"], {"rows": [], "commit": ""}, core))
+    return {what: [rate, times] for what, (rate, _, times) in found.items()}, last["commit"]
+
+
+@pytest.mark.parametrize("recorded", [figures_on_processors, figures_on_gpus])
+def test_the_page_shows_what_was_recorded(recorded):
+    found, commit = recorded()
+    shown = cells_of(PAGE)
+    compared = [what for what in found if what not in ("what", ":", "") and "---" not in what]
+    assert len(compared) > 9
+    for what in compared:
+        assert shown[what] == found[what], what
+    assert f"commit {commit}" in PAGE
+
+
+def test_so_does_the_readme():
+    found, commit = figures_on_processors()
+    shown = {what: row for what, row in cells_of(README).items() if what in found}
+    assert len(shown) > 5
+    for what, (time, that) in shown.items():
+        now, beside = found[what]
+        assert time == now and beside.startswith(that), what
+    assert f"commit {commit}" in README
+
+
+def test_last_figures_and_yardsticks_stand_beside_new_ones():
+    what = "K=6, d=5, Race"
+    last = {"commit": "abc1234", "rows": [{"what": what, "rounds a second": 2e8}]}
+    core = {"rows": [{"what": f"compiled, {what}", "value": 5e-8}]}
+    rows = [{"what": what, "rounds a second": 4e8}, {"what": "new", "rounds a second": 1e9}]
+    found = cells_of(gpu.table(rows, last, core))
+    assert found["what"] == ["rounds a second", "at abc1234", "times one core"]
+    assert found[what] == ["4.00e+08", "2.00e+08", "20"]
+    assert found["new"] == ["1.00e+09", "", ""]
+
+
+def test_without_a_gpu_its_benchmark_ends_with_one_sentence(monkeypatch):
+    from benchmarks.gpu_workers import gpu_or_exit
+
+    monkeypatch.setattr("numba.cuda.is_available", lambda: False)
+    with pytest.raises(SystemExit, match="The GPU lane needs an NVIDIA GPU"):
+        gpu_or_exit()
