@@ -42,6 +42,8 @@ class Server:
             self._who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         try:
             self._run("initdb", "--no-sync", "--auth=trust", "--username=tests", "-E", "UTF8")
+            access = Path(self.folder, "data/pg_hba.conf")
+            access.write_text(f"local all guarded scram-sha-256\n{access.read_text()}")
             self.start()
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -90,6 +92,16 @@ class Server:
     @property
     def url(self):
         return f"postgresql://tests@/postgres?host={self.folder}"
+
+    @contextmanager
+    def guarded(self, password):
+        """Give a URL without its password, for a role that needs it."""
+        self.execute(f"CREATE ROLE guarded SUPERUSER LOGIN PASSWORD $${password}$$")
+        try:
+            yield self.url.replace("tests@", "guarded@")
+        finally:
+            self.execute("REASSIGN OWNED BY guarded TO tests")
+            self.execute("DROP ROLE guarded")
 
     def execute(self, statement, *values):
         """Do something as somebody who may do everything."""

@@ -1,14 +1,20 @@
 """What a server of PostgreSQL may do to experiments: restart, vanish, refuse."""
 
+from pathlib import Path
+
 import crew
 import psycopg
 import pytest
 from audit import audit, wait_for_work
+from click.testing import CliRunner
 from crew import problem
+from outpost import Outpost
 from tamper import change
 
 import lingape.live.postgres as live
 import lingape.live.postgres_server as server
+from lingape import Client
+from lingape.cli import main
 from lingape.errors import InvalidArgument, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment, Told
 from lingape.live.postgres import PostgresStore
@@ -60,6 +66,47 @@ def test_passwords_are_not_shown(postgres_server, url):
     store = open_store(f"{url}&password=secret", create=False)
     assert store.url == url
     store.close()
+
+
+def test_a_server_takes_the_password_from_a_file(postgres_server, tmp_path, url):
+    """And whoever lists processes does not see it."""
+    secret = "50% of/it? & 'ÄÖ'=@#+\\"
+    file = tmp_path / "password"
+    file.write_text(f"{secret}\n")
+    options = ("--db-password-file", file)
+    with postgres_server.guarded(secret) as guarded:
+        with Outpost(guarded, *options, "--workers", 2) as outpost:
+            with Client(outpost.url) as client:
+                client.create("ads", problem())
+            listed = Path(f"/proc/{outpost.process.pid}/cmdline").read_text()
+            assert str(file) in listed and secret not in listed
+            assert outpost.end() == 0
+        file.write_text("a wrong one")
+        command = ["serve", "--db", guarded, *map(str, options)]
+        refused = CliRunner().invoke(main, command)
+        assert refused.exit_code == 5 and "authentication failed" in refused.output
+        assert "wrong" not in refused.output
+
+
+@pytest.mark.parametrize(
+    ("content", "db", "said"),
+    [
+        (
+            b"secret",
+            "sqlite:///run.db",
+            "--db begins with sqlite",
+        ),
+        (b"", "postgresql://x", "password does not"),
+        (b"secret\nsecret", "postgresql://x", "one line"),
+        (b"secret\xff", "postgresql://x", "UTF-8"),
+    ],
+)
+def test_password_files_that_do_not_fit(content, db, said, tmp_path):
+    (tmp_path / "password").write_bytes(content)
+    options = ["serve", "--db", db, "--db-password-file", str(tmp_path / "password")]
+    refused = CliRunner().invoke(main, options)
+    assert refused.exit_code == 2
+    assert said in refused.output and "secret" not in refused.output
 
 
 def test_servers_that_are_not_there(postgres_server, tmp_path, url):

@@ -4,6 +4,7 @@ import json as jsonlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 @click.command(cls=OneThreaded)
 @click.option("--db", required=True, metavar="URL", help="The database, as sqlite:///run.db.")
+@click.option(
+    "--db-password-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Holds the password of a database of PostgreSQL, which is then not in its URL.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
 @as_json
 def serve(
     db: str,
+    db_password_file: str | None,
     host: str,
     port: int,
     workers: int,
@@ -88,7 +95,7 @@ def serve(
     from ..live.serving import Service, serve
 
     service = Service(
-        url=db,
+        url=db if db_password_file is None else _with_password(db, db_password_file),
         host=host,
         port=port,
         workers=workers,
@@ -125,6 +132,25 @@ def _welcome(url: str, service: "Service") -> str:
         f"- to stop: Ctrl-C. Nothing that was acknowledged is lost.\n"
         f"{access}"
     )
+
+
+def _with_password(db: str, path: str) -> str:
+    """Return the URL of a database, with the password that a file holds."""
+    if not db.startswith(("postgresql://", "postgres://")):
+        raise click.BadParameter(
+            "is for databases given as postgresql://USER@HOST/DATABASE; --db begins with "
+            f"{db.partition(':')[0]}. Leave it out.",
+            param_hint="--db-password-file",
+        )
+    # Bytes that are not UTF-8 become characters that are not printable.
+    password = Path(path).read_text(encoding="utf-8", errors="surrogateescape").rstrip("\n")
+    if not password or not password.isprintable():
+        raise click.BadParameter(
+            f"must hold a password: one line of printable characters in UTF-8. {path} does not; "
+            "`openssl rand -hex 32` makes one.",
+            param_hint="--db-password-file",
+        )
+    return f"{db}{'&' if '?' in db else '?'}password={quote(password, safe='')}"
 
 
 def _token(path: str | None, variable: str) -> str | None:

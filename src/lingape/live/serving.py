@@ -29,7 +29,7 @@ QUEUE = 1_024  # connections that may wait to be accepted
 class Service:
     """What to serve, where, and to whom."""
 
-    url: str  # of the database
+    url: str = field(repr=False)  # of the database, perhaps with its password
     host: str = "127.0.0.1"
     port: int = 8000  # 0 for any that is free
     workers: int = 1  # processes
