@@ -14,7 +14,17 @@ Comparisons: TypeAlias = int | Literal["K-1", "K", "K^2"]
 
 
 class Bound(Protocol):
-    """How wrong can the estimate be? A small frozen value, shared freely between explorers."""
+    """How wrong can the estimate be? A small frozen value, shared freely between explorers.
+
+    Pass one to an explorer as `bound`. `estimate` and `widths` are all that it takes to use one:
+
+    >>> from lingape import Mixture
+    >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0), Mixture()
+    >>> estimate = bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> bound.widths(problem, estimate, leader=0).round(3).tolist()
+    [0.0, 0.576]
+    """
 
     @property
     def adaptive(self) -> bool:
@@ -56,7 +66,12 @@ class Bound(Protocol):
 
 @runtime_checkable
 class Refining(Protocol):
-    """A bound that also has shorter widths, too slow for every pull: for when the end is near."""
+    """A bound that also has shorter widths, too slow for every pull: for when the end is near.
+
+    >>> from lingape import Mixture
+    >>> isinstance(Mixture(), Refining), Mixture().near, Mixture(refined=True).near
+    (True, 0.0, 0.8)
+    """
 
     @property
     def near(self) -> float:

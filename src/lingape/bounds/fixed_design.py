@@ -39,19 +39,25 @@ class FixedDesign(NormWidths, Bound):
     """Widths around plain least squares that hold at all n, for pulls fixed in advance.
 
     Proposition 1 of Xu et al. (2018), after Soare et al. (2014). For a fixed design the estimated
-    gap is sub-Gaussian with scale R‖y‖, and shares 6/(π²n²) of δ pay for all times n:
+    gap is sub-Gaussian with scale R‖y‖, and shares 6/(π²n²) of δ pay for all times n.
 
-    constants="corrected":  R ‖y‖ √(2 log(π² n² κ / 6δ))
-    constants="printed":   2R ‖y‖ √(2 log(6 n² κ / π²δ)), with the constant inverted and a factor 2
-        that costs four times the samples; for reproducing published figures.
-    constants="halved":     R ‖y‖ √(2 log(6 n² κ / π²δ)), as printed but for the factor 2.
-
+    constants: "corrected" for R ‖y‖ √(2 log(π² n² κ / 6δ)). For published figures, "printed" for
+        2R ‖y‖ √(2 log(6 n² κ / π²δ)), with the constant inverted and a factor 2 that costs four
+        times the samples, and "halved" for the same without that factor.
     comparisons: κ, how many one-sided comparisons. "K-1" covers those with the best arm, on which
         alone a claim about it rests (docs/bounds.md); "K^2", which published figures have, every
         ordered pair.
 
     For published figures it also takes settings that are not proven to hold: a ridge, whose bias
     it ignores, and few comparisons. Certificates then say so (`caveat`).
+
+    >>> from lingape import XYStatic
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> XYStatic(problem).bound
+    FixedDesign(constants='corrected', comparisons='K-1')
+    >>> as_published = FixedDesign("printed", comparisons="K^2")
+    >>> XYStatic(problem, bound=as_published, ridge=1.0).certificate().proven
+    False
     """
 
     constants: Literal["corrected", "printed", "halved"] = "corrected"

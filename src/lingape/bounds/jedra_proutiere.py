@@ -40,6 +40,13 @@ class JedraProutiere(NormWidths, Bound):
     u: how small the prior is beside c; small ones cost in the determinant, large ones in front.
     c: how much must be known before the factor is 1 + u: as much as c pulls of each arm of the
         spanning set tell.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> bound = JedraProutiere()
+    >>> estimate = bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> bound.widths(problem, estimate, leader=0).round(3).tolist()
+    [0.0, 0.66]
     """
 
     u: float = 0.1

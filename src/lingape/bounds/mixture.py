@@ -81,6 +81,15 @@ class Mixture(Bound):
     refined: when the end is near, and the caches are fresh, weigh the scales against each other
         instead of taking the best one (docs/bounds.md). Stops up to a tenth earlier where two
         arms nearly tie.
+
+    >>> from lingape import LinGapE
+    >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0), Mixture()
+    >>> estimate = bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> bound.widths(problem, estimate, leader=0).round(3).tolist()
+    [0.0, 0.576]
+    >>> LinGapE(problem, bound=Mixture(refined=True)).bound
+    Mixture(scales=8, base=16.0, refined=True)
     """
 
     scales: int = 8

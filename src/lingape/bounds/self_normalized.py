@@ -29,6 +29,15 @@ class SelfNormalized(NormWidths, Bound):
 
     comparisons: κ. The ellipsoid holds for all directions at once, so 1, as printed in (3), is
         enough; "K^2" is what the paper's appendix and its authors' code use.
+
+    >>> from lingape import LinGapE
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1.0)
+    >>> explorer = LinGapE(problem, bound=SelfNormalized(), ridge=1.0)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.counts.tolist()
+    (0, [5, 4])
     """
 
     comparisons: Comparisons = 1

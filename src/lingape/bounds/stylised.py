@@ -25,6 +25,14 @@ class Stylised(NormWidths, Bound):
     """Widths R ‖y‖ √(2 log((1 + log n)/δ)) after n pulls: a rule of thumb, without a proof.
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
+
+    >>> from lingape import LinGapE
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1), bound=Stylised())
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.certificate().proven, explorer.certificate().caveat
+    (False, 'Stylised() is a rule of thumb without a proof. The mixture bound has one.')
     """
 
     adaptive: ClassVar[bool] = True

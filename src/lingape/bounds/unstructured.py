@@ -27,6 +27,13 @@ class Unstructured(Bound):
     Gabillon, Ghavamzadeh and Lazaric (2012), for R-sub-Gaussian rewards (theirs have a range
     b = 2R). Hoeffding's inequality for each arm, each count and each time costs at most
     Σ_n K·n·2·δ/(4K n³) < δ.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> bound = Unstructured()
+    >>> estimate = bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> bound.widths(problem, estimate, leader=0).round(3).tolist()
+    [0.0, 1.295]
     """
 
     adaptive: ClassVar[bool] = True

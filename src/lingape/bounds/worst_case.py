@@ -23,6 +23,14 @@ class WorstCase(SelfNormalized):
     printed is not valid, d counts as 2.
 
     comparisons: κ, as in SelfNormalized.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
+    >>> for bound in (WorstCase(), SelfNormalized()):
+    ...     estimate = bound.estimate(problem)
+    ...     estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    ...     print(bound, bound.widths(problem, estimate, leader=0).round(3).tolist())
+    WorstCase(comparisons=1) [0.0, 0.714]
+    SelfNormalized(comparisons=1) [0.0, 0.69]
     """
 
     shortlists: ClassVar[bool] = True

@@ -20,6 +20,13 @@ class Contest(NamedTuple):
     leader: i_t, the arm with the largest estimated mean.
     rival: j_t, the arm that may still beat it by most.
     margin: B(t), by how much at most.
+
+    >>> from lingape import LinGapE
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1))
+    >>> explorer.tell_many([0, 1], [0.3, 0.0])
+    >>> leader, rival, margin = explorer.contest
+    >>> leader, rival, round(margin, 2)
+    (0, 1, 0.31)
     """
 
     leader: int
@@ -28,7 +35,19 @@ class Contest(NamedTuple):
 
 
 class Contests:
-    """Chooses the closest contest. A subclass is a frozen dataclass with at least these fields."""
+    """Chooses the closest contest. A subclass is a frozen dataclass with at least these fields.
+
+    problem: the arms, and what counts as an answer.
+    bound: gives the widths.
+
+    >>> from lingape import Mixture
+    >>> from lingape.contests import ByGap
+    >>> contests = ByGap(Problem([[1, 0], [0, 1]], noise=1.0), Mixture())
+    >>> estimate = contests.bound.estimate(contests.problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> contests.leaders(estimate, contests.closest(estimate, unasked={}))
+    [0]
+    """
 
     problem: Problem
     bound: Any
@@ -69,4 +88,12 @@ class Radius(Protocol):
 
 
 class RadiusBound(Bound, Radius, Protocol):
-    """A bound whose widths are norms times one radius."""
+    """A bound whose widths are norms times one radius.
+
+    >>> from lingape import SelfNormalized
+    >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0), SelfNormalized()
+    >>> estimate = bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> round(bound.radius(problem, estimate), 3)
+    4.902
+    """

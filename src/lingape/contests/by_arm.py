@@ -24,6 +24,18 @@ class ByArm(Contests):
     With U and L the ends of each arm's interval, B_k = max_{i≠k} U_i - L_k is how much worse arm k
     can be than another. The leader has the least B, its rival the largest U of the others. Exact
     duplicates of an arm are not its rivals.
+
+    problem: the arms, and what counts as an answer.
+    bound: says how far the interval of an arm reaches, by its `radius`.
+
+    >>> from lingape import SelfNormalized
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
+    >>> contests = ByArm(problem, SelfNormalized())
+    >>> estimate = contests.bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> leader, rival, margin = contests.closest(estimate, unasked={})
+    >>> leader, rival, round(margin, 3)
+    (0, 1, 0.48)
     """
 
     problem: Problem

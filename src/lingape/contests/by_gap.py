@@ -30,6 +30,17 @@ class ByGap(Contests):
     duplicates of the leader.
 
     truth: means to compare by instead of the estimated ones, for explorers that know them.
+
+    problem: the arms, and what counts as an answer.
+    bound: says how wrong each estimated gap can be, by its `widths`.
+
+    >>> from lingape import Mixture
+    >>> contests = ByGap(Problem([[1, 0], [0, 1]], noise=1.0), Mixture())
+    >>> estimate = contests.bound.estimate(contests.problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
+    >>> leader, rival, margin = contests.closest(estimate, unasked={})
+    >>> leader, rival, round(margin, 3)
+    (0, 1, 0.076)
     """
 
     problem: Problem

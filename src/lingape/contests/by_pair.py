@@ -25,6 +25,18 @@ class ByPair(Contests):
 
     B_ij = x_iᵀθ̂ - x_jᵀθ̂ + width is how much better than arm j arm i can be. The index of j is the
     m-th largest of B_ij over i.
+
+    problem: the arms, and what counts as an answer.
+    bound: says how wrong each estimated gap can be, by its `widths`.
+    m: how many of the best arms to find.
+
+    >>> from lingape import Mixture
+    >>> contests = ByPair(Problem([[1, 0], [0, 1], [1, 1]], noise=1.0), Mixture(), m=2)
+    >>> estimate = contests.bound.estimate(contests.problem)
+    >>> estimate.load(counts=np.array([100, 100, 0]), sums=np.array([90.0, -40.0, 0.0]))
+    >>> contest = contests.closest(estimate, unasked={})
+    >>> contest.leader, contest.rival, contests.leaders(estimate, contest)
+    (2, 1, [0, 2])
     """
 
     problem: Problem

@@ -18,6 +18,18 @@ class Top(Contests):
     """The closest contest between one of the m best-looking arms and one of the rest.
 
     Réda, Kaufmann and Delahaye-Duriez (2021): argmax over j ∈ J, i ∉ J of μ_i - μ_j + width.
+
+    problem: the arms, and what counts as an answer.
+    bound: says how wrong each estimated gap can be, by its `widths`.
+    m: how many of the best arms to find.
+
+    >>> from lingape import Mixture
+    >>> contests = Top(Problem([[1, 0], [0, 1], [1, 1]], noise=1.0), Mixture(), m=2)
+    >>> estimate = contests.bound.estimate(contests.problem)
+    >>> estimate.load(counts=np.array([100, 100, 0]), sums=np.array([90.0, -40.0, 0.0]))
+    >>> contest = contests.closest(estimate, unasked={})
+    >>> contest.leader, contest.rival, contests.leaders(estimate, contest)
+    (2, 1, [0, 2])
     """
 
     problem: Problem

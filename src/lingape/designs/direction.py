@@ -31,11 +31,21 @@ KEPT = 1000  # vertices to start from
 
 
 class Mix(NamedTuple):
-    """The mix of arms that estimates one direction best."""
+    """The mix of arms that estimates one direction best.
 
-    weights: FloatArray  # w*, signed, at most d of them not 0
-    proportions: FloatArray  # p*, summing to 1
-    rho: float  # (Σ|w*|)²
+    weights: w*, signed, at most d of them not 0.
+    proportions: p*, of the pulls, summing to 1.
+    rho: ρ = (Σ|w*|)²; n pulls in these proportions leave the variance R²ρ/n.
+
+    >>> program = DirectionProgram(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]))
+    >>> mix = program.between(0, 1)
+    >>> mix.weights.round(3).tolist(), round(mix.rho, 4)
+    ([0.0, 0.0, -0.1], 0.01)
+    """
+
+    weights: FloatArray
+    proportions: FloatArray
+    rho: float
 
 
 class Vertex(NamedTuple):
@@ -55,6 +65,12 @@ class DirectionProgram:
 
     features: of all arms.
     pullable: which of them can be in a mix; all unless given.
+
+    >>> program = DirectionProgram(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]))
+    >>> program.solve(np.array([0.0, 1.0])).proportions.round(3).tolist()
+    [0.0, 0.0, 1.0]
+    >>> program.between(0, 2).proportions.round(3).tolist()
+    [0.5, 0.0, 0.5]
     """
 
     def __init__(self, features: FloatArray, pullable: BoolArray | None = None) -> None:

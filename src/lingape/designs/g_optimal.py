@@ -16,10 +16,18 @@ DUST = 1e-3  # a share this far below the average is as good as none
 
 
 class GOptimal(NamedTuple):
-    """A design and the proof of how good it is."""
+    """A design and the proof of how good it is.
 
-    proportions: FloatArray  # p, summing to 1
-    efficiency: float  # certified: at least this share of what any design achieves
+    proportions: p, summing to 1.
+    efficiency: at least this share of what any design achieves; certified.
+
+    >>> design = g_optimal(np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]]))
+    >>> design.proportions.round(3).tolist(), round(design.efficiency, 3)
+    ([0.5, 0.5, 0.0], 1.0)
+    """
+
+    proportions: FloatArray
+    efficiency: float
 
 
 def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100_000) -> GOptimal:

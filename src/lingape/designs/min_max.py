@@ -34,12 +34,22 @@ ALIKE = 0.999  # the cosine of the angle between arms that may share
 
 
 class MinMax(NamedTuple):
-    """A design and the proof of how good it is."""
+    """A design and the proof of how good it is.
 
-    proportions: FloatArray  # p, one per arm, summing to 1
-    value: float  # max_y ‖y‖² in the norm of A(p)⁻¹
-    lower_bound: float  # no design has a smaller value than this
-    weights: FloatArray  # q, one per direction, summing to 1: where the bound comes from
+    proportions: p, one number per arm, summing to 1.
+    value: max_y ‖y‖² in the norm of A(p)⁻¹.
+    lower_bound: no design has a smaller value than this.
+    weights: q, one number per direction, summing to 1, from which the lower bound follows.
+
+    >>> design = xy(np.eye(2), np.array([[1.0, -1.0]]))
+    >>> design.proportions.round(3).tolist(), round(design.value, 3), design.gap <= 1e-6
+    ([0.5, 0.5], 4.0, True)
+    """
+
+    proportions: FloatArray
+    value: float
+    lower_bound: float
+    weights: FloatArray
 
     @property
     def gap(self) -> float:
@@ -57,7 +67,13 @@ class MinMax(NamedTuple):
 
 
 def differences(arms: FloatArray) -> FloatArray:
-    """Return x_i - x_j for all i < j."""
+    """Return x_i - x_j for all i < j.
+
+    arms: one row of features per arm.
+
+    >>> differences(np.array([[1, 0], [0, 1], [1, 1]])).tolist()
+    [[1, -1], [0, -1], [-1, 0]]
+    """
     first, second = np.triu_indices(len(arms), k=1)
     return arms[first] - arms[second]
 
@@ -101,6 +117,16 @@ def even_xy(arms: FloatArray, directions: FloatArray, *, share: float = 0.01) ->
 
     Of two arms that are almost the same an optimal design may give one everything and the other
     nothing. Here they share, as long as that costs no more than `share` of the value.
+
+    arms: one row of features per arm.
+    directions: what is to be estimated well, such as `differences` of arms; sums of the arms.
+    share: how much worse than optimal the design may be.
+
+    Raises InvalidArgument if no pulls of these arms would estimate some direction.
+
+    >>> arms = np.array([[1.0, 0.0], [1.0, 0.001], [0.0, 1.0]])
+    >>> even_xy(arms, np.array([[1.0, -1.0]])).proportions.round(2).tolist()
+    [0.25, 0.25, 0.5]
     """
     x, y = in_span(np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64))
     best = _solved(x, y, 1e-3 * share, 200)

@@ -53,6 +53,14 @@ def one_by_one(
 
     Each pull makes the longest of `directions` as short as one pull can. Without a ridge, each arm
     is pulled once before the rule takes over.
+
+    arms: one row of features per arm.
+    directions: what is to be estimated well, such as `differences` of arms.
+    pulls: how many.
+    ridge: λ, added to the design matrix.
+
+    >>> one_by_one(np.eye(2), np.array([[1.0, -1.0]]), pulls=4).tolist()
+    [0, 1, 0, 1]
     """
     x, y = np.asarray(arms, dtype=np.float64), np.asarray(directions, dtype=np.float64)
     count, d = x.shape
@@ -90,6 +98,9 @@ def trimmed(shares: FloatArray) -> FloatArray:
     """Return proportions to six digits, without the dust that a numerical solver leaves.
 
     Six digits cost nothing and make shares that should be equal equal, on every machine.
+
+    >>> trimmed(np.array([0.33333333, 0.66666667, 1e-12])).tolist()
+    [0.333333, 0.666667, 0.0]
     """
     kept = np.where(shares > DUST, shares, DUST)
     digits = 10.0 ** (np.floor(np.log10(kept)) - 5)

@@ -22,7 +22,14 @@ __all__ = [
 
 
 def evidence_for(noise: Noise) -> Evidence:
-    """Return how to weigh rewards with such noise."""
+    """Return how to weigh rewards with such noise.
+
+    noise: of the gains of a problem, `problem.gain_noise`.
+
+    >>> from lingape import Binary
+    >>> evidence_for(Binary()), evidence_for(Normal())
+    (BoundedEvidence(noise=Binary()), NormalEvidence())
+    """
     if isinstance(noise, Bounded):
         return BoundedEvidence(noise)
     return NormalEvidence() if isinstance(noise, Normal) else SubGaussianEvidence(noise.scale)

@@ -44,6 +44,17 @@ CHUNK = 1_000_000  # numbers at a time
 
 @dataclass(frozen=True)
 class BoundedEvidence:
+    """Weighs rewards in a range, by the variance that each arm's rewards show.
+
+    noise: the range.
+
+    >>> told = Sums(np.array([50, 50]), np.array([45.0, 25.0]), np.array([45.0, 25.0]))
+    >>> evidence = BoundedEvidence(Binary())
+    >>> guess = evidence.guess(np.array([0.9, 0.5]), np.array([0.02, 0.02]), told, rank=2)
+    >>> guess.variances.round(3).tolist()
+    [0.095, 0.25]
+    """
+
     noise: Bounded
 
     def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:

@@ -43,6 +43,14 @@ LOST = 1e-20  # of the variance, for each reward: squares of tiny rewards are 0
 
 @dataclass(frozen=True)
 class NormalEvidence:
+    """Weighs Gaussian rewards whose standard deviation is not known, but the same for all arms.
+
+    >>> told = Sums(np.array([10, 10]), np.array([10.0, 0.0]), np.array([12.5, 2.0]))
+    >>> guess = NormalEvidence().guess(np.array([1.0, 0.0]), np.array([0.1, 0.1]), told, rank=2)
+    >>> guess.variances.round(3).tolist()
+    [0.25, 0.25]
+    """
+
     def guess(self, means: FloatArray, leverages: FloatArray, told: Sums, rank: int) -> Guess:
         spread = told.squares - 2.0 * means * told.sums + told.counts * means**2
         freedom = max(1, int(told.counts.sum()) - rank)

@@ -35,6 +35,17 @@ from .base import (
 
 @dataclass(frozen=True)
 class SubGaussianEvidence:
+    """Weighs rewards whose noise is R-sub-Gaussian.
+
+    scale: R; at least 1e-100.
+
+    >>> told = Sums(np.array([10, 10]), np.array([10.0, 0.0]), np.array([12.5, 2.0]))
+    >>> evidence = SubGaussianEvidence(0.5)
+    >>> guess = evidence.guess(np.array([1.0, 0.0]), np.array([0.1, 0.1]), told, rank=2)
+    >>> guess.variances.tolist()
+    [0.25, 0.25]
+    """
+
     scale: float
 
     def __post_init__(self) -> None:

@@ -115,6 +115,13 @@ class ALBA(QuotaExplorer):
     bound: None; it has its own.
     ridge: None; its estimate has none.
     seed: of the draws; the same seed and rewards give the same pulls.
+
+    >>> explorer = ALBA(Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.lengths  # of its phases
+    (0, [50])
     """
 
     settings: ClassVar[tuple[str, ...]] = ("seed",)

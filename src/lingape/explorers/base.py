@@ -13,6 +13,15 @@ class Explorer(Protocol):
 
     `ask` changes nothing; the state is a fold of `tell` over (arm, reward). Arms that were not
     asked for may be told as well.
+
+    Those that follow a plan, such as XYStatic, refuse arms that are not due.
+
+    >>> from lingape import LinGapE
+    >>> explorer: Explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1))
+    >>> explorer.tell(explorer.ask(), 1.0)
+    >>> later = LinGapE.from_state(explorer.state())
+    >>> later.ask(), later.done, later.counts.tolist()
+    (1, False, [1, 0])
     """
 
     problem: Problem

@@ -43,6 +43,14 @@ class BayesGap(SurestArmExplorer):
 
     If θ is drawn from the prior and H_ε known, the paper bounds the probability of an answer that
     is worse by more than ε by Kn exp(-β²/2).
+
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=0.5)
+    >>> explorer = BayesGap(problem, budget=30, prior_scale=1.0)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, -1.0, 0.0][arm])
+    >>> print(explorer.certificate().claim)
+    The budget of 30 pulls is spent. No arm is better than arm 0, with probability at least 95 %.
     """
 
     settings: ClassVar[tuple[str, ...]] = ("budget", "prior_scale")

@@ -57,6 +57,15 @@ class FrankWolfeSampling(SamplingExplorer):
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also forgets the rates of beaten rivals.
+
+    Here the last arm is the worst, and its pulls tell the other two apart:
+
+    >>> explorer = FrankWolfeSampling(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[5.0, 5.1, 1.0][arm])
+    >>> explorer.recommend(), int(explorer.counts.argmax())
+    (1, 2)
     """
 
     def _rule(self, stopping: StoppingRule) -> PullRule:

@@ -24,6 +24,14 @@ class GSE(DesignedBudgetExplorer):
     factor: η, a whole number from 2.
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+
+    >>> arms = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    >>> explorer = GSE(Problem(arms, noise=0.1), budget=32, factor=2)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[0.9, 0.6, 0.3, 0.0][arm])
+    >>> explorer.recommend(), explorer.counts.tolist()
+    (0, [12, 12, 4, 4])
     """
 
     settings: ClassVar[tuple[str, ...]] = ("budget", "factor")

@@ -62,6 +62,15 @@ class LazyTrackAndStop(SamplingExplorer):
         for LinGapE.
     elimination: as for LinGapE; proportions ignore it, so that "sample" is the same as
         "stop".
+
+    >>> from lingape import JedraProutiere
+    >>> problem = Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0)
+    >>> explorer = LazyTrackAndStop(problem, bound=JedraProutiere())
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[5.0, 5.1, 1.0][arm])
+    >>> explorer.recommend(), int(explorer.counts.argmax())
+    (1, 2)
     """
 
     def __init__(

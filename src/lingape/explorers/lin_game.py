@@ -68,6 +68,15 @@ class LinGame(SamplingExplorer):
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also leaves beaten rivals out of the game.
+
+    Here the last arm is the worst, and its pulls tell the other two apart:
+
+    >>> explorer = LinGame(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[5.0, 5.1, 1.0][arm])
+    >>> explorer.recommend(), int(explorer.counts.argmax())
+    (1, 2)
     """
 
     def _rule(self, stopping: StoppingRule) -> PullRule:
@@ -81,6 +90,15 @@ class LinGameC(SamplingExplorer):
     speaks for pulling for them.
 
     problem, bound, ridge, start, elimination: as for LinGame.
+
+    At most 1000 arms, as it keeps numbers for each pair of them.
+
+    >>> explorer = LinGameC(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[5.0, 5.1, 1.0][arm])
+    >>> explorer.recommend(), int(explorer.counts.argmax())
+    (1, 2)
     """
 
     def _rule(self, stopping: StoppingRule) -> PullRule:

@@ -33,6 +33,13 @@ class LinGIFA(ContestExplorer):
     start: "each" pulls every arm once first; "spanning" only as many as there are dimensions;
         "auto" as for LinGapE.
     m: how many of the best arms to find; `top()` returns them. Simulations with m > 1 are plain.
+
+    >>> explorer = LinGIFA(Problem([[1, 0], [0, 1], [1, 1]], noise=0.1), m=2)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, -0.5, 0.5][arm])
+    >>> explorer.top()
+    [0, 2]
     """
 
     settings: ClassVar[tuple[str, ...]] = ("start", "m")

@@ -51,6 +51,13 @@ class LinT3C(SamplingExplorer):
         "auto" as for LinGapE.
     elimination: as for LinGapE; draws ignore it, so that "sample" is the same as "stop".
     seed: of the draws.
+
+    >>> explorer = LinT3C(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0), seed=1)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[5.0, 5.1, 1.0][arm])
+    >>> explorer.recommend(), int(explorer.counts.argmax())
+    (1, 2)
     """
 
     settings: ClassVar[tuple[str, ...]] = ("start", "elimination", "seed")

@@ -16,6 +16,13 @@ class LinUGapE(ByArmExplorer):
     problem: the arms, and what counts as an answer. It has to say norm_bound.
     bound: SelfNormalized(), whose ellipsoid covers every arm at once.
     ridge: λ of the estimate; 1 unless given.
+
+    >>> explorer = LinUGapE(Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.counts.tolist()
+    (0, [8, 8])
     """
 
     def __init__(

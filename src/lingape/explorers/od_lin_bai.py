@@ -20,6 +20,15 @@ class ODLinBAI(DesignedBudgetExplorer):
     budget: n, how many pulls.
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+
+    >>> from lingape import Problem
+    >>> arms = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    >>> explorer = ODLinBAI(Problem(arms, noise=0.1), budget=32)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[0.9, 0.6, 0.3, 0.0][arm])
+    >>> explorer.survivors, explorer.counts.tolist()
+    ((2, 1), [12, 12, 4, 4])
     """
 
     def _survivors(self) -> tuple[int, ...]:

@@ -24,6 +24,14 @@ class SequentialHalving(PhasedBudgetExplorer):
     budget: n, how many pulls.
     bound: says what is proven at the end; Unstructured() does not trust features either.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+
+    >>> arms = [[1, 0], [0, 1], [1, 1], [1, -1]]
+    >>> explorer = SequentialHalving(Problem(arms, noise=0.1), budget=32)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[0.5, -0.2, 0.3, 0.7][arm])
+    >>> explorer.history, explorer.counts.tolist()
+    ([[0, 1, 2, 3], [3, 0], [3]], [12, 4, 4, 12])
     """
 
     def __init__(

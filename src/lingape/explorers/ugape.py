@@ -15,6 +15,13 @@ class UGapE(ByArmExplorer):
     problem: the arms, and what counts as an answer. Features are ignored.
     bound: gives the interval of each arm; only Unstructured() does.
     ridge: None; averages have none.
+
+    >>> explorer = UGapE(Problem([[1, 0], [0, 1]], noise=0.5))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.counts.tolist()
+    (0, [36, 36])
     """
 
     def __init__(

@@ -29,6 +29,14 @@ class UGapEBudget(SurestArmExplorer):
         plain bandit errs with probability at most 2Kn exp(-a/(2R²)) (its b is 2R); 2 log n, which
         needs no gaps, unless given.
     ridge: λ of the estimate, for bounds around a ridge estimate.
+
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=0.5)
+    >>> explorer = UGapEBudget(problem, budget=30)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, -1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.left
+    (0, 0)
     """
 
     settings: ClassVar[tuple[str, ...]] = ("budget", "exploration")

@@ -13,6 +13,13 @@ class Uniform(PlannedExplorer):
 
     problem: the arms, and what counts as an answer.
     bound, ridge: as for XYStatic.
+
+    >>> explorer = Uniform(Problem([[1, 0], [0, 1]], noise=0.5))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.counts.tolist()
+    (0, [10, 9])
     """
 
     def __init__(

@@ -37,6 +37,13 @@ class XYAdaptive(PhasedExplorer):
         without end, so that this is for reproducing published figures.
     bound: as for XYStatic; with corrected constants phase j gets 6/(π²j²) of δ.
     design, ridge: as for XYStatic.
+
+    >>> explorer = XYAdaptive(Problem([[1, 0], [0, 1]], noise=0.5))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> explorer.recommend(), explorer.phase
+    (0, 1)
     """
 
     settings: ClassVar[tuple[str, ...]] = ("design", "alpha", "monotone")

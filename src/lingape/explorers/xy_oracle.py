@@ -29,6 +29,13 @@ class XYOracle(PlannedExplorer):
     test: "true" compares intervals with the true gaps, as Soare et al. and the paper do;
         "estimated" with the estimated ones.
     bound, ridge: as for XYStatic; the paper's authors use ridge=1 and K comparisons.
+
+    >>> explorer = XYOracle(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0), theta=[5, 1])
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[5.0, 5.1, 1.0][arm])
+    >>> explorer.recommend(), int(explorer.counts.argmax())
+    (1, 2)
     """
 
     settings: ClassVar[tuple[str, ...]] = ("theta", "test")

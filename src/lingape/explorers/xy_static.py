@@ -27,6 +27,15 @@ class XYStatic(PlannedExplorer):
         "greedy" picks pulls one by one, each to shorten the longest difference most.
     ridge: λ added to the design matrix, as the paper's experiments on real data do; the bound
         ignores the bias this brings, so that it takes FixedDesign("printed").
+
+    Here the last arm says nothing about how the other two compare, so it is pulled once:
+
+    >>> explorer = XYStatic(Problem([[1, 0], [0, 1], [0.5, 0.5]], noise=0.5))
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0, 0.5][arm])
+    >>> explorer.recommend(), explorer.counts.tolist()
+    (0, [11, 10, 1])
     """
 
     settings: ClassVar[tuple[str, ...]] = ("design",)

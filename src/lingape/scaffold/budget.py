@@ -37,6 +37,16 @@ class BudgetCertificate(Certificate):
     """What is proven about the answer of an explorer that has `budget` pulls.
 
     Everything else is as for Certificate.
+
+    budget: n, how many pulls there are; `pulls` says how many are spent.
+
+    >>> from lingape import LinGapEBudget
+    >>> explorer = LinGapEBudget(Problem([[1, 0], [0, 1]], noise=0.5), budget=40)
+    >>> while not explorer.done:
+    ...     arm = explorer.ask()
+    ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
+    >>> print(explorer.certificate().claim)
+    The budget of 40 pulls is spent. No arm is better than arm 0, with probability at least 95 %.
     """
 
     budget: int = 0
