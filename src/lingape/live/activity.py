@@ -14,6 +14,16 @@ class Hour(NamedTuple):
     start: when it began, in seconds since 1970.
     rewards: how many were told, added or taken over.
     voided: how many tickets were voided.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=0, reward=0.3)
+    ...     [hour] = experiment.activity().hours
+    >>> hour.rewards, hour.voided
+    (1, 0)
     """
 
     start: int
@@ -30,6 +40,17 @@ class Worker(NamedTuple):
     voided: how many will have none.
     pending, overdue: how many are awaited, and late.
     last_seen: when one of them was last asked for, told or voided, in seconds since 1970.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     tickets = experiment.ask(2, worker="shop-1")
+    ...     progress = experiment.tell(tickets[0], 0.3)
+    ...     [worker] = experiment.activity().workers
+    >>> worker.name, worker.asked, worker.told, worker.pending
+    ('shop-1', 2, 1, 1)
     """
 
     name: str | None
@@ -47,6 +68,17 @@ class Activity(NamedTuple):
     hours: those in which there were rewards or voids, oldest first.
     workers: who was seen last comes first; at most 100.
     other_workers: how many more there are.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [ticket] = experiment.ask(worker="shop-1")
+    ...     progress = experiment.void(ticket, reason="page did not load")
+    ...     activity = experiment.activity()
+    >>> [hour.voided for hour in activity.hours], [worker.name for worker in activity.workers]
+    ([1], ['shop-1'])
     """
 
     hours: tuple[Hour, ...]

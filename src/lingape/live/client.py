@@ -57,6 +57,18 @@ class Client:
 
     Threads may share one, and connections are kept open for the next request. After a fork both
     processes can use it.
+
+    With a server running (`lingape serve sqlite:///ads.db`), programs on any machine take part::
+
+        with Client("http://127.0.0.1:8000") as client:
+            experiment = client.create("ads", Problem([[1, 0], [0, 1]], noise="binary"))
+            [ticket] = experiment.ask(worker="shop-1")
+            experiment.tell(ticket, show(ticket.arm))
+
+    Making one opens no connection yet:
+
+    >>> Client("http://127.0.0.1:8000", token="a-token-for-reading")
+    Client('http://127.0.0.1:8000')
     """
 
     def __init__(
@@ -182,6 +194,18 @@ class RemoteExperiment(Workplace):
 
     client: of the server.
     name: of the experiment.
+
+    On a server that runs, it is used as an Experiment is::
+
+        ads = Client("http://127.0.0.1:8000").experiment("ads")
+        outcome = ads.run(measure, workers=8)
+        print(ads.status())
+
+    Naming one sends no request yet:
+
+    >>> ads = Client("http://127.0.0.1:8000").experiment("ads")
+    >>> ads.name
+    'ads'
     """
 
     def __init__(self, client: Client, name: str) -> None:

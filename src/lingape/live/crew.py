@@ -28,6 +28,17 @@ class Failure:
 
     ticket: which.
     reason: what was raised.
+
+    >>> def measure(ticket):
+    ...     raise OSError("the sensor does not answer")
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [failure] = experiment.run(measure, workers=1, max_pulls=1).failures
+    >>> failure.reason
+    OSError('the sensor does not answer')
     """
 
     ticket: Ticket
@@ -41,6 +52,15 @@ class Outcome:
     certificate: what is proven.
     told: how many rewards this run told.
     failures: tickets whose reward is unavailable.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.01)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     outcome = experiment.run(lambda ticket: [0.2, 0.8][ticket.arm], workers=1)
+    >>> outcome.certificate.name, outcome.certificate.settled, outcome.failures
+    ('arm 1', True, ())
     """
 
     certificate: LogCertificate
@@ -82,6 +102,15 @@ class Workplace(Protocol):
         """Write the log to a new file as JSON lines, each event with its hash; return how many.
 
         path: of the file.
+
+        >>> import tempfile
+        >>> from lingape import Experiment, Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     progress = experiment.add(arm=1, reward=0.3)
+        ...     experiment.export(f"{tempfile.mkdtemp()}/ads.jsonl")
+        2
         """
         return write_export(path, self.export_lines())
 
@@ -102,6 +131,22 @@ class Workplace(Protocol):
 
         All intervals hold together, at all times, with probability at least 1 - δ.
         reference: for each factor the level to compare with; the first unless given.
+
+        >>> import tempfile
+        >>> from lingape import Experiment, Factors, Problem
+        >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/mails.db"
+        >>> with Experiment.open(url, "mails", create=Problem(factors, noise=0.05)) as experiment:
+        ...     for arm, reward in enumerate([0.2, 0.3, 0.6, 0.7]):
+        ...         progress = experiment.add(arm, reward)
+        ...     effects = experiment.effects()
+        >>> print(effects)
+        | factor | level  | effect | 95 % interval      |            |
+        | ------ | ------ | -----: | ------------------ | ---------- |
+        | tone   | plain  |      0 | reference          |            |
+        |        | polite |   +0.4 | +0.1846 to +0.6154 | best       |
+        | length | short  |      0 | reference          |            |
+        |        | long   |   +0.1 | -0.1154 to +0.3154 | looks best |
         """
         return self.values().effects(reference)
 
@@ -110,6 +155,17 @@ class Workplace(Protocol):
 
         one, other: levels by factor, such as {"tone": "dry", "length": "long"}. Factors that are
             not mentioned are averaged over the arms.
+
+        >>> import tempfile
+        >>> from lingape import Experiment, Factors, Problem
+        >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/mails.db"
+        >>> with Experiment.open(url, "mails", create=Problem(factors, noise=0.05)) as experiment:
+        ...     for arm, reward in enumerate([0.2, 0.3, 0.6, 0.7]):
+        ...         progress = experiment.add(arm, reward)
+        ...     contrast = experiment.contrast({"tone": "polite"}, {"tone": "plain"})
+        >>> print(contrast)
+        0.4 (0.1846 to 0.6154)
         """
         return self.values().contrast(one, other)
 
@@ -117,6 +173,17 @@ class Workplace(Protocol):
         """Return how much more each arm pays than the control, best first.
 
         against: the control, by number or name; the problem's unless given.
+
+        >>> import tempfile
+        >>> from lingape import Experiment, Factors, Problem
+        >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/mails.db"
+        >>> with Experiment.open(url, "mails", create=Problem(factors, noise=0.05)) as experiment:
+        ...     for arm, reward in enumerate([0.2, 0.3, 0.6, 0.7]):
+        ...         progress = experiment.add(arm, reward)
+        ...     best = experiment.lifts(against=0)[0]
+        >>> best.name, round(best.value, 2), best.verdict
+        ('tone=polite, length=long', 0.5, 'better by at least 0.1954')
         """
         return self.values().lifts(against)
 
@@ -136,6 +203,15 @@ class Workplace(Protocol):
         max_pulls: how many calls to make at most.
         max_failures: how many failures in a row end the run; the last one is raised.
         ttl: for how long to count on each reward, as for ask.
+
+        >>> import tempfile
+        >>> from lingape import Experiment, Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=0.01)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     outcome = experiment.run(lambda ticket: [0.2, 0.8][ticket.arm], workers=1)
+        >>> outcome.certificate.name, outcome.certificate.settled
+        ('arm 1', True)
         """
         return Crew(self, reward_fn, max_pulls, max_failures, ttl).run(workers)
 

@@ -141,6 +141,15 @@ class Event:
 
     seq: its number in the log, from 1.
     time: when, in seconds since 1970.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=0.3)
+    ...     [(event.seq, event.kind) for event in experiment.events()]
+    [(1, 'created'), (2, 'added')]
     """
 
     kind: ClassVar[str]
@@ -180,6 +189,15 @@ class Created(Event):
     question: what it is to find out, in words for people, if that was said.
     notes: what else people should know, if that was said.
     owner: whom to ask about it, if that was said.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [created] = experiment.events(limit=1)
+    >>> created.name, created.explorer, created.problem["delta"]
+    ('ads', 'race', 0.05)
     """
 
     kind = "created"
@@ -208,6 +226,16 @@ class Asked(Event):
     deadline: after which they are no longer counted on, in seconds since 1970; None for never.
     worker: who asked, if that was said.
     key: under which asking again gives the same tickets, if there is one.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     tickets = experiment.ask(2, worker="shop-1")
+    ...     [asked] = experiment.events(after=1)
+    >>> asked.worker, [arm for ticket, arm in asked.tickets]
+    ('shop-1', [0, 1])
     """
 
     kind = "asked"
@@ -236,6 +264,17 @@ class Told(Event):
     ticket: its id.
     arm: what was pulled.
     reward: what it paid.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [ticket] = experiment.ask()
+    ...     progress = experiment.tell(ticket, 0.3)
+    ...     told = experiment.events()[-1]
+    >>> told.ticket == ticket.id, told.arm, told.reward
+    (True, 0, 0.3)
     """
 
     kind = "told"
@@ -267,6 +306,16 @@ class Voided(Event):
     seq, time: as for every Event.
     ticket: its id.
     reason: why.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [ticket] = experiment.ask()
+    ...     progress = experiment.void(ticket, reason="page did not load")
+    ...     experiment.events()[-1].reason
+    'page did not load'
     """
 
     kind = "voided"
@@ -291,6 +340,16 @@ class Added(Event):
     arm: what was pulled.
     reward: what it paid.
     key: under which adding it again changes nothing, if there is one.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=0.3, key="trial 17 of last year")
+    ...     added = experiment.events()[-1]
+    >>> added.arm, added.reward, added.key
+    (1, 0.3, 'trial 17 of last year')
     """
 
     kind = "added"
@@ -323,6 +382,17 @@ class Carried(Event):
     corrections: how many of them had been corrected.
     changes: how many arms had been added or retired.
     doubts: what its model check said about tickets, which a successor does not have.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=0.3)
+    ...     with experiment.refit("ads-2", noise=2.0) as successor:
+    ...         carried = successor.events()[1]
+    >>> carried.experiment, carried.upto, carried.rewards
+    ('ads', 2, ((1, 0.3),))
     """
 
     kind = "carried"
@@ -355,6 +425,16 @@ class Joined(Event):
     names: what they are called; none if their levels say it, or none have names.
     first: the number of the first.
     key: the caller's, which is used once; None if there is none.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     addition = experiment.add_arms([[1, 1]])
+    ...     joined = experiment.events()[-1]
+    >>> joined.first, joined.arms
+    (2, ([1.0, 1.0],))
     """
 
     kind = "joined"
@@ -381,6 +461,16 @@ class Retired(Event):
     seq, time: as for every Event.
     arm: its number.
     reason: why, as was said.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.retire(1, reason="out of stock")
+    ...     retired = experiment.events()[-1]
+    >>> retired.arm, retired.reason
+    (1, 'out of stock')
     """
 
     kind = "retired"
@@ -404,6 +494,17 @@ class Corrected(Event):
     reward: the right one; None if there was no such trial.
     reason: why, as was said.
     key: under which correcting it again changes nothing, if there is one.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=30)
+    ...     progress = experiment.correct(2, 0.3, reason="percent, not a share")
+    ...     corrected = experiment.events()[-1]
+    >>> corrected.corrects, corrected.reward
+    (2, 0.3)
     """
 
     kind = "corrected"
@@ -429,6 +530,15 @@ class Archived(Event):
 
     seq, time: as for every Event.
     archived: whether it was taken off.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.archive()
+    ...     experiment.events()[-1].archived
+    True
     """
 
     kind = "archived"
@@ -446,6 +556,16 @@ class Settled(Event):
     seq, time: as for every Event.
     certificate: what is proven, as Certificate.to_dict returns it.
     corrections: how many there were before it.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.01)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     outcome = experiment.run(lambda ticket: [0.2, 0.8][ticket.arm], workers=1)
+    ...     settled = experiment.events()[-1]
+    >>> settled.certificate["arm"], settled.certificate["settled"]
+    (1, True)
     """
 
     kind = "settled"

@@ -71,6 +71,24 @@ class Experiment(SharedLog, Workplace):
 
     An object may be shared by threads, and an experiment by processes, each with its own object
     (one that was open before a fork works on both sides).
+
+    >>> import tempfile
+    >>> from lingape import Factors, Problem
+    >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/mails.db"
+    >>> experiment = Experiment.open(url, "mails", create=Problem(factors, noise="binary"))
+    >>> ticket, lost = experiment.ask(2, worker="office", ttl="6h")
+    >>> ticket.levels
+    {'tone': 'plain', 'length': 'short'}
+    >>> experiment.tell(ticket, 1)
+    Progress(pulls=1, settled=False)
+    >>> experiment.void(lost, reason="mail bounced")
+    Progress(pulls=1, settled=False)
+    >>> experiment.add(arm=3, reward=0)
+    Progress(pulls=2, settled=False)
+    >>> experiment.status().voided, experiment.certificate().settled
+    (1, False)
+    >>> experiment.close()
     """
 
     @classmethod
@@ -90,6 +108,7 @@ class Experiment(SharedLog, Workplace):
         """Open an experiment, or with `create` begin it.
 
         url: the database, as sqlite:///PATH or postgresql://USER@HOST/DATABASE.
+        name: 1 to 100 letters, digits, dots, dashes and underscores.
         create: the problem; rewards that its noise rules out are refused. If there is an
             experiment of that name already, it has to have the same settings: so a program that
             is started again continues it.
@@ -190,6 +209,16 @@ class Experiment(SharedLog, Workplace):
         ttl: for how long to count on the rewards, in seconds, as a timedelta or as "90s", "30m",
             "6h", "2d"; None for no deadline. A reward told later counts just the same.
         key: a text of the caller's choice; asking again with the same key gives the same tickets.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     tickets = experiment.ask(2, key="monday")
+        ...     again = experiment.ask(2, key="monday")
+        >>> [ticket.arm for ticket in tickets], again == tickets
+        ([0, 1], True)
         """
         n = checked_whole("n", n, least=1, most=MOST)
         worker, key = checked_text("worker", worker), checked_text("key", key)
@@ -225,6 +254,7 @@ class Experiment(SharedLog, Workplace):
         Telling the same again changes nothing; telling another reward is a Conflict, and so is
         telling that of a voided ticket. A ticket past its deadline may be told.
         ticket: what ask() returned, or its id.
+        reward: what the trial paid.
         """
         id = id_of(ticket)
 
@@ -280,6 +310,7 @@ class Experiment(SharedLog, Workplace):
 
         Explorers whose pulls are fixed in advance refuse those that are not due.
         arm: the arm's number.
+        reward: what the trial paid.
         key: a text of the caller's choice; adding again with the same key changes nothing.
         """
         key = checked_text("key", key)
@@ -314,6 +345,16 @@ class Experiment(SharedLog, Workplace):
             if the others have features only.
         names: what to call them; by their levels unless given.
         key: a text of the caller's choice; adding again with the same key changes nothing.
+
+        >>> import tempfile
+        >>> from lingape import Factors, Problem
+        >>> problem = Problem(Factors(dose=[1, 2, 4], numbers=["dose"]), noise="binary")
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/doses.db"
+        >>> with Experiment.open(url, "doses", create=problem) as experiment:
+        ...     addition = experiment.add_arms([{"dose": 3}])
+        ...     [arm] = addition.arms
+        ...     experiment.problem.name(arm)
+        'dose=3'
         """
         key = checked_text("key", key)
         rows = tuple(_plain_arm(arm) for arm in _several("arms", arms))
@@ -340,6 +381,15 @@ class Experiment(SharedLog, Workplace):
         arm: the arm's number.
         reason: why, such as "out of stock"; it must not depend on rewards. An arm that does badly
             needs no retiring: it is ruled out.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     progress = experiment.retire(1, reason="out of stock")
+        ...     1 in [ticket.arm for ticket in experiment.ask(20)]
+        False
         """
         why = checked_text("reason", reason)
         if not why:
@@ -373,6 +423,18 @@ class Experiment(SharedLog, Workplace):
         key: a text of the caller's choice; correcting again with the same key changes nothing,
             even if the reward was corrected once more since. A correction that changes nothing
             is not recorded, and uses no key.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     [ticket] = experiment.ask()
+        ...     progress = experiment.tell(ticket, 30)
+        ...     progress = experiment.correct(ticket, 0.3, reason="percent, not a share")
+        ...     means = experiment.values().means
+        >>> means.tolist()
+        [0.3, 0.0]
         """
         why, key = checked_text("reason", reason), checked_text("key", key)
         if not why:
@@ -417,7 +479,19 @@ class Experiment(SharedLog, Workplace):
         return self._in_turn(act)
 
     def status(self) -> Status:
-        """Return how the experiment stands, with the bound that also decides when to stop."""
+        """Return how the experiment stands, with the bound that also decides when to stop.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     ticket, late = experiment.ask(2)
+        ...     progress = experiment.tell(ticket, 0.3)
+        ...     status = experiment.status()
+        >>> status.pulls, status.pending, status.state
+        (1, 1, 'running')
+        """
         now = self._now()
         with self.current() as replay:
             return status_of(replay, now)
@@ -440,6 +514,16 @@ class Experiment(SharedLog, Workplace):
         """Return what is proven now, with the arm's value and why it may be wrong.
 
         Once settled, what is proven is always the same.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=0.01)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     outcome = experiment.run(lambda ticket: [0.2, 0.8][ticket.arm], workers=1)
+        ...     certificate = experiment.certificate()
+        >>> certificate.arm, certificate.settled, round(certificate.value, 2)
+        (1, True, 0.8)
         """
         with self.current() as replay:
             return certified(replay, check(replay, self._now()), replay.values())
@@ -453,7 +537,19 @@ class Experiment(SharedLog, Workplace):
             return check(replay, self._now())
 
     def values(self) -> Values:
-        """Return what rewards say about the values of arms, and of anything made of them."""
+        """Return what rewards say about the values of arms, and of anything made of them.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     for arm, reward in [(0, 0.2), (1, 0.9), (0, 0.4), (1, 0.7)]:
+        ...         progress = experiment.add(arm, reward)
+        ...     values = experiment.values()
+        >>> [round(interval.value, 2) for interval in values.arms()]
+        [0.3, 0.8]
+        """
         with self.current() as replay:
             return replay.values()
 
@@ -491,6 +587,16 @@ class Experiment(SharedLog, Workplace):
         delta: its error rate; as before unless given. To be chosen without looking.
         norm_bound: as for Problem; as before unless given, and none if the features change.
         explorer: who explores; as before unless given.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     progress = experiment.add(arm=1, reward=0.3)
+        ...     with experiment.refit("ads-2", noise=2.0) as successor:
+        ...         successor.status().pulls, successor.problem.noise
+        (1, SubGaussian(scale=2.0))
         """
         now = rounded_time(self._clock())
         with self.current() as replay:
@@ -570,6 +676,17 @@ class Experiment(SharedLog, Workplace):
 
         path: the file that `export` wrote.
         url: the database, as for Experiment.open.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> folder = tempfile.mkdtemp()
+        >>> url, path = f"sqlite:///{folder}/ads.db", f"{folder}/ads.jsonl"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     lines = experiment.export(path)
+        >>> with Experiment.from_export(path, f"sqlite:///{folder}/copy.db") as copy:
+        ...     copy.name
+        'ads'
         """
         entries = list(read_export(path))
         verify(entries)
@@ -595,7 +712,17 @@ class Experiment(SharedLog, Workplace):
         return cls.open(url, created.name)
 
     def verify(self) -> Verification:
-        """Replay the whole log from its first event and check everything in it."""
+        """Replay the whole log from its first event and check everything in it.
+
+        >>> import tempfile
+        >>> from lingape import Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+        >>> with Experiment.open(url, "ads", create=problem) as experiment:
+        ...     progress = experiment.add(arm=1, reward=0.3)
+        ...     experiment.verify().events
+        2
+        """
         with self._store.view(self.name) as view:
             entries, head = list(view.read()), view.head()
         self._store.sync()

@@ -24,6 +24,17 @@ class Point(NamedTuple):
     p_value: the largest p-value of being best, of arms other than the leader; None if the explorer
         has none.
     left: how many arms were not ruled out as best; None likewise.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     for arm, reward in [(0, 0.2), (1, 0.9), (0, 0.1), (1, 0.8)]:
+    ...         progress = experiment.add(arm, reward)
+    ...     last = experiment.history()[-1]
+    >>> last.pulls, last.leader, last.rival
+    (4, 1, 0)
     """
 
     pulls: int

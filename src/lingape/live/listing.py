@@ -15,6 +15,14 @@ def experiments(url: str, token: str | None = None) -> list[Summary | Unreadable
     Those whose log is damaged are Unreadable.
     url: as for Experiment.open, or as for Client.
     token: if the server requires one.
+
+    >>> import tempfile
+    >>> from lingape import Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> Experiment.open(url, "ads", create=problem).close()
+    >>> [(line.name, line.state) for line in experiments(url)]
+    [('ads', 'running')]
     """
     if url.startswith(("http://", "https://")):
         with Client(url, token) as client:

@@ -56,6 +56,17 @@ class ArmFit(NamedTuple):
     average: of these.
     fitted: what the average would be if the fit were perfect.
     z: the difference in its standard deviations; 0 where the fit goes through it.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     for reward in (0.2, 0.4):
+    ...         progress = experiment.add(0, reward)
+    ...     [fit] = experiment.check().arms
+    >>> fit.name, fit.pulls, round(fit.average, 6)
+    ('arm 0', 2, 0.3)
     """
 
     arm: int
@@ -81,6 +92,17 @@ class ModelCheck(Data):
         alike, is at most this; None if none is.
     overdue_p: the same for tickets that are open for too long.
     statement: all that in words.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     for reward in (0.2, 0.4):
+    ...         progress = experiment.add(0, reward)
+    ...     found = experiment.check()
+    >>> print(found)
+    The rewards do not contradict the linear model or the stated noise.
     """
 
     arms: tuple[ArmFit, ...]
@@ -170,7 +192,15 @@ def certified(replay: Replay, found: ModelCheck, values: Values) -> LogCertifica
 
 
 def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
-    """Compare `rewards` with the linear model of a `problem`, and with R if it is known."""
+    """Compare `rewards` with the linear model of a `problem`, and with R if it is known.
+
+    >>> from lingape.live.replay import Averages
+    >>> rewards = Averages(2)
+    >>> for arm, reward in [(0, 0.2), (0, 4.8), (0, -4.1), (1, 5.3), (1, -3.6)]:
+    ...     rewards.add(arm, reward)
+    >>> check_model(Problem([[1, 0], [0, 1]], noise=0.5), rewards).fine
+    False
+    """
     pulled, stated = np.flatnonzero(rewards.counts), problem.noise.scale
     if not len(pulled):
         return ModelCheck((), None, stated, None, None, ())

@@ -22,6 +22,15 @@ class Notice:
     command: for the shell. It gets the certificate as JSON on its standard input, and in its
         environment LINGAPE_EXPERIMENT, LINGAPE_ARM, LINGAPE_NAME and LINGAPE_STATEMENT.
     webhook: a URL to which the certificate is sent as JSON (POST), with a sentence as "text".
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     certificate = experiment.certificate()
+    >>> Notice(command="exit 3").send(certificate)
+    ['The command to run once settled failed, with status 3.']
     """
 
     command: str | None = None

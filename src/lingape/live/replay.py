@@ -75,6 +75,15 @@ class Progress(NamedTuple):
 
     pulls: how many rewards there are, told and added.
     settled: whether the question is answered.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [ticket] = experiment.ask()
+    ...     experiment.tell(ticket, 0.3)
+    Progress(pulls=1, settled=False)
     """
 
     pulls: int
@@ -82,7 +91,16 @@ class Progress(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """The numbers of arms that were added."""
+    """The numbers of arms that were added.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     experiment.add_arms([[1, 1], [2, 1]])
+    Addition(arms=(2, 3))
+    """
 
     arms: tuple[int, ...]
 
@@ -102,6 +120,16 @@ class LogCertificate(Certificate, Data):
     value_low: it is at least this.
     value_high: it is at most this.
     warnings: why the certificate may be wrong; see check.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.01)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     outcome = experiment.run(lambda ticket: [0.2, 0.8][ticket.arm], workers=1)
+    ...     certificate = experiment.certificate()
+    >>> print(certificate.name, certificate.settled, certificate.experiment)
+    arm 1 True ads
     """
 
     statement: str = ""

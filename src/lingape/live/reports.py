@@ -35,6 +35,15 @@ def report(
 
     It has no events: the hash in it says which log it is about, and the log is saved by `export`.
     history: how B(t) fell, if that is known; to find out, the log has to be replayed.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     page = report(experiment)
+    >>> page.startswith("<!doctype html>"), "<title>ads · lingape</title>" in page
+    (True, True)
     """
     status = experiment.status()
     points = experiment.history(POINTS) if history is None else history

@@ -27,7 +27,8 @@ from .verdicts import remarks_on, verdict_of
 
 MOST_ARMS = 500  # in a status
 SHOWN = 20  # in words
-Order: TypeAlias = Literal["best", "value", "pulls", "voided", "name"]  # of arms
+#: What comes first in a list of arms; see Experiment.arms.
+Order: TypeAlias = Literal["best", "value", "pulls", "voided", "name"]
 
 
 class Standing(NamedTuple):
@@ -48,6 +49,16 @@ class Standing(NamedTuple):
     p_value: of this arm being best, as in a certificate; None if the explorer has none, or the arm
         cannot be the answer.
     retired: whether it was taken out.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=0.3)
+    ...     standings = experiment.status().standings
+    >>> sorted((one.name, one.pulls) for one in standings)
+    [('arm 0', 0), ('arm 1', 1)]
     """
 
     arm: int
@@ -74,6 +85,15 @@ class ArmsPage(NamedTuple):
 
     standings: of each of them.
     total: how many arms match the search.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     page = experiment.arms(sort="name", limit=2)
+    >>> [one.name for one in page.standings], page.total
+    (['arm 0', 'arm 1'], 3)
     """
 
     standings: tuple[Standing, ...]
@@ -95,6 +115,18 @@ class Status(Summary):
     certificate: what is proven; if there are more than 500 arms, without its p_values.
     standings: at most 500 arms, those that may be best first; if there are more, those most
         pulled are among them.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=0.3)
+    ...     status = experiment.status()
+    >>> status.pulls, status.settled, status.check.fine
+    (1, False, True)
+    >>> print(status.verdict[0])
+    Too early to say: there are too few rewards to compare arms.
     """
 
     notes: str | None

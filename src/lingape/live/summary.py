@@ -28,6 +28,14 @@ class Unreadable(NamedTuple):
 
     name: of the experiment.
     error: what is wrong, and what to do about it.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> from lingape.live import experiments
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> Experiment.open(url, "ads", create=Problem([[1, 0], [0, 1]], noise=1.0)).close()
+    >>> [line.error for line in experiments(url) if isinstance(line, Unreadable)]
+    []
     """
 
     name: str
@@ -78,6 +86,15 @@ class Summary(Data):
     event: the number of the last event.
     digest: the hash of the log up to it.
     warnings: why the certificate may be wrong; see check.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> from lingape.live import experiments
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> Experiment.open(url, "ads", create=Problem([[1, 0], [0, 1]], noise=1.0)).close()
+    >>> [line] = experiments(url)
+    >>> line.name, line.explorer, line.arms, line.pulls
+    ('ads', 'race', 2, 0)
     """
 
     name: str

@@ -12,6 +12,7 @@ from ..problem import Problem
 from .events import Asked
 
 TICKET = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,4})-[a-z2-7]{8}")
+#: For how long to count on a reward: seconds, a timedelta, a text such as "6h", or None.
 TimeToLive: TypeAlias = str | float | timedelta | None
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -28,6 +29,15 @@ class Ticket(Data):
     features: of the arm.
     levels: of each factor, if arms are made of factors.
     deadline: in seconds since 1970; after it, others may be asked instead.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     [ticket] = experiment.ask(ttl=None)
+    >>> ticket.arm, ticket.name, ticket.features, ticket.deadline
+    (0, 'arm 0', (1.0, 0.0), None)
     """
 
     id: str

@@ -29,6 +29,16 @@ class Verification(Data):
     pulls: how many rewards.
     digest: the hash of all of it.
     certificate: what follows from it.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     progress = experiment.add(arm=1, reward=0.3)
+    ...     verification = experiment.verify()
+    >>> verification.events, verification.pulls, verification.certificate.settled
+    (2, 1, False)
     """
 
     events: int
@@ -59,6 +69,16 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
     The certificate comes with what the model check says of the rewards, as of the last event.
     entries: the log, as `read_export` yields it.
     head: where it should end.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> folder = tempfile.mkdtemp()
+    >>> url, path = f"sqlite:///{folder}/ads.db", f"{folder}/ads.jsonl"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     lines = experiment.export(path)
+    >>> verify(read_export(path)).events
+    1
     """
     replay: Replay | None = None
     at = Head(0, START)
@@ -167,7 +187,18 @@ class Export:
 
 
 def read_export(path: str | Path) -> Iterable[Entry]:
-    """Return the entries of a log that was exported to `path` as JSON lines."""
+    """Return the entries of a log that was exported to `path` as JSON lines.
+
+    >>> import tempfile
+    >>> from lingape import Experiment, Problem
+    >>> folder = tempfile.mkdtemp()
+    >>> url, path = f"sqlite:///{folder}/ads.db", f"{folder}/ads.jsonl"
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> with Experiment.open(url, "ads", create=problem) as experiment:
+    ...     lines = experiment.export(path)
+    >>> [entry.seq for entry in read_export(path)]
+    [1]
+    """
     # What comes through a pipe can be read only once.
     return Export(path) if Path(path).is_file() else list(_entries(path))
 

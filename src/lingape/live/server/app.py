@@ -56,6 +56,7 @@ from .shelf import HistoryPage, Shelf
 from .watch import Watch
 
 log = logging.getLogger(__name__)
+#: Names by which a machine calls itself: the hosts of a server unless others are given.
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGE = Path(__file__).parents[1] / "dashboard"
 LONGEST_REPLAY = 30.0  # seconds for the curve of a report: beyond, it ends early and says so
@@ -83,14 +84,20 @@ def create_app(
     closing: Callable[[], bool] = lambda: False,
     notice: Notice | None = None,
 ) -> FastAPI:
-    """Return the service for a database, as an ASGI app.
+    """Return the service for a database, as an ASGI app for uvicorn and other servers.
 
+    url: the database, as for Experiment.open.
     write_token: permits everything; without one, everybody who can connect may do everything.
     read_token: permits reading. Without one, reading needs the write token too.
     hosts: names by which clients may call the server; None for any.
     limits: how much the server accepts.
     closing: says whether the server is shutting down, so that streams end.
     notice: what to do when a reward that was told here answers a question.
+
+    >>> import tempfile
+    >>> app = create_app(f"sqlite:///{tempfile.mkdtemp()}/ads.db")
+    >>> [route.path for route in app.routes if route.path.endswith("/ask")]
+    ['/api/experiments/{name}/ask']
     """
     check_tokens(read_token, write_token)
     limits = limits or Limits()

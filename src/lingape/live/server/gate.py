@@ -41,19 +41,35 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a server accepts; anything beyond that is refused with an explanation."""
+    """How much a server accepts; anything beyond that is refused with an explanation.
 
-    request: int = 16 * 1024 * 1024  # bytes
-    numbers: int = 1_000_000  # in a request
+    request: bytes in a request.
+    numbers: in a request.
+    arms: of an experiment.
+    features: of each arm.
+    tickets: in one ask.
+    experiments: in a database.
+    streams: open at once.
+    connections: open at once; fewer where fewer files may be open.
+    head: seconds for the head of a request to arrive, or for the next request.
+    body: seconds for its body.
+    stall: seconds for which a client may take nothing of its answer.
+
+    >>> Limits(arms=100, tickets=10).tickets
+    10
+    """
+
+    request: int = 16 * 1024 * 1024
+    numbers: int = 1_000_000
     arms: int = 20_000
     features: int = 1_000
-    tickets: int = MOST  # in one ask
+    tickets: int = MOST
     experiments: int = 1_000
-    streams: int = 200  # open at once
-    connections: int = 1_000  # open at once; fewer where fewer files may be open
-    head: float = 10.0  # seconds for the head of a request to arrive, or for the next request
-    body: float = 120.0  # seconds for its body
-    stall: float = 60.0  # seconds for which a client may take nothing of its answer
+    streams: int = 200
+    connections: int = 1_000
+    head: float = 10.0
+    body: float = 120.0
+    stall: float = 60.0
 
 
 def check_tokens(read_token: str | None, write_token: str | None) -> None:
