@@ -5,6 +5,9 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
+from fnmatch import fnmatch
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -45,9 +48,9 @@ def test_public_names_exist_once():
 
 
 def test_version_is_the_same_everywhere():
-    project = (ROOT / "pyproject.toml").read_text()
-    assert f'version = "{lingape.__version__}"' in project
-    assert f"## {lingape.__version__}" in (ROOT / "CHANGES.md").read_text()
+    """It is written in __init__.py; the installed package and CHANGES.md say the same."""
+    assert lingape.__version__ == metadata.version("lingape")
+    assert f"## {lingape.__version__} (" in (ROOT / "CHANGES.md").read_text()
 
 
 def test_readme_example_runs():
@@ -121,23 +124,45 @@ def test_no_paths_of_machines():
 def kept_files():
     """Return the files of the project: those that git tracks, or all of an unpacked archive."""
     if not (ROOT / ".git").exists():
-        parts = ("src", "tests", "benchmarks", "docs", "examples")
-        found = [path for part in parts for path in (ROOT / part).rglob("*.*")]
-        return [path for path in found if "__pycache__" not in path.parts]
+        ignored = (ROOT / ".gitignore").read_text().split()
+        return [path for path in ROOT.rglob("*") if not _matches(path.relative_to(ROOT), ignored)]
     listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    return [ROOT / name for name in listed]
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    return [ROOT / name for name in listed if name]
 
 
-def test_the_source_archive_has_all_that_its_tests_read(tmp_path, monkeypatch):
+def _matches(path, patterns):
+    return any(fnmatch(f"{part}/", pattern) for part in path.parts for pattern in patterns)
+
+
+def test_the_source_archive_has_every_file(tmp_path, monkeypatch):
     build = pytest.importorskip("hatchling.build")
     monkeypatch.chdir(ROOT)
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    left_out = [str(path.relative_to(ROOT)) for path in kept_files() if path.is_file()]
-    left_out = [name for name in left_out if name not in inside]
-    assert [name for name in left_out if not name.startswith(".")] == []
+    files = {str(path.relative_to(ROOT)) for path in kept_files() if path.is_file()}
+    assert files - inside == set()
+
+
+def test_the_wheel_has_the_package_and_its_licences(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build")
+    monkeypatch.chdir(ROOT)
+    with zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))) as archive:
+        inside = set(archive.namelist())
+    about = f"lingape-{lingape.__version__}.dist-info"
+    package = {str(path.relative_to(ROOT / "src")) for path in kept_files() if _packed(path)}
+    assert package - inside == set()
+    assert {name.partition("/")[0] for name in inside} == {"lingape", about}
+    assert "lingape/py.typed" in inside
+    assert {
+        f"{about}/licenses/LICENSE",
+        f"{about}/licenses/src/lingape/live/dashboard/vendor/LICENSES.txt",
+    } <= inside
+
+
+def _packed(path):
+    return path.is_file() and path.is_relative_to(ROOT / "src")
 
 
 def test_all_of_the_extras_the_readme_needs():
