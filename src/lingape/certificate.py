@@ -38,6 +38,15 @@ class Certificate:
         has them; an arm is ruled out if it is at most delta. 1 for arms that cannot be the answer.
         With probability at least 1 - delta, no arm that was given in advance and is best is ever
         ruled out, so that a best arm is among those that are left.
+
+    >>> from lingape import LinGapE
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1, names=["plain", "picture"]))
+    >>> explorer.tell_many([0, 1], [0.2, 1.0])
+    >>> certificate = explorer.certificate()
+    >>> print(certificate.claim)
+    Settled. No arm is better than picture, with probability at least 95 % (2 pulls).
+    >>> certificate.settled, certificate.proven, certificate.bound
+    (True, True, 'Mixture(scales=8, base=16.0, refined=False)')
     """
 
     arm: int

@@ -19,14 +19,28 @@ from .problem import Problem, checked_theta
 
 
 class CharacteristicTime(NamedTuple):
-    """T*(θ): an algorithm with error rate at most δ needs at least kl(δ, 1-δ)·T* samples."""
+    """T*(θ): an algorithm with error rate at most δ needs at least kl(δ, 1-δ)·T* samples.
 
-    time: float  # T*, from below: certified
-    gap: float  # how much larger it can be, relatively
-    allocation: FloatArray  # the best proportions of pulls if θ were known
+    time: T*, from below: certified.
+    gap: by how much, as a share, it can be larger.
+    allocation: the best proportions of pulls if θ were known, one number per arm.
+
+    >>> found = characteristic_time(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0])
+    >>> round(found.time, 3), found.allocation.round(3).tolist()
+    (32.0, [0.5, 0.5])
+    >>> round(found.samples(delta=0.05), 1)
+    84.8
+    """
+
+    time: float
+    gap: float
+    allocation: FloatArray
 
     def samples(self, delta: float) -> float:
-        """Return the least expected number of samples, for Gaussian noise."""
+        """Return the least expected number of samples, for Gaussian noise.
+
+        delta: δ, the error rate.
+        """
         return divergence(delta) * self.time
 
 
@@ -47,6 +61,12 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     For the best arm itself it is the smallest of the others'. Exact duplicates of the best arm are
     as good as it and have gap 0. The best is among the answers, and arms that cannot be the answer
     have no gap: NaN.
+
+    theta: θ, a weight for each feature.
+
+    >>> best, delta = gaps(Problem([[1, 0], [0, 1], [1, 1]], noise=1.0), [0.5, -0.1])
+    >>> best, delta.round(3).tolist()
+    (0, [0.1, 0.6, 0.1])
     """
     vector = checked_theta(problem, theta)
     gains = problem.gain(1.0) * (problem.arms @ vector)
@@ -78,6 +98,13 @@ def characteristic_time(
     """Return T*(θ) = min_p max_i 2R²‖x* - x_i‖²/Δ_i², the oracle's design problem, certified.
 
     The best arm x* and its rivals x_i are answers; the design p is on arms that can be pulled.
+
+    theta: θ, a weight for each feature.
+    tolerance: the certified gap, as a share.
+
+    >>> found = characteristic_time(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0])
+    >>> round(found.time, 3), found.gap <= 1e-6
+    (32.0, True)
     """
     best, delta = gaps(problem, theta)
     if not SMALLEST <= problem.noise_scale / float(delta[best]) <= LARGEST:
@@ -104,18 +131,34 @@ def _rivals(problem: Problem, best: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Complexity:
-    """What theory says about a problem with a known θ."""
+    """What theory says about a problem with a known θ.
+
+    best: the best arm.
+    gaps: Δ (14), how much worse each arm is than the best.
+    lingape: H_ε (13).
+    oracle: H_oracle, the largest ρ/Δ² of the best arm and a rival.
+    oracle_sum: H'_oracle, their sum.
+    ugape: UGapE's H_ε for rewards of range 2, which ignores features.
+    characteristic: T*(θ), and the best proportions of pulls.
+    lower_bound: kl(δ, 1-δ)·T* samples; None unless ε = 0.
+    theorem_2, theorem_2_large_ridge: the paper's bounds on LinGapE's samples, (16) and (17); None
+        where their conditions do not hold.
+
+    >>> found = complexity(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0])
+    >>> found.best, found.gaps.tolist(), round(found.lingape, 3), round(found.lower_bound, 1)
+    (0, [0.5, 0.5], 144.0, 84.8)
+    """
 
     best: int
-    gaps: FloatArray  # Δ (14)
-    lingape: float  # H_ε (13)
-    oracle: float  # H_oracle
-    oracle_sum: float  # H'_oracle
-    ugape: float  # UGapE's H_ε for rewards of range 2, which ignores features
+    gaps: FloatArray
+    lingape: float
+    oracle: float
+    oracle_sum: float
+    ugape: float
     characteristic: CharacteristicTime
-    lower_bound: float | None  # kl(δ, 1-δ)·T* samples; for ε = 0 only
-    theorem_2: float | None  # the paper's bound on LinGapE's samples (16), if its condition holds
-    theorem_2_large_ridge: float | None  # and (17)
+    lower_bound: float | None
+    theorem_2: float | None
+    theorem_2_large_ridge: float | None
 
     @property
     def theorem_3(self) -> float:
@@ -154,6 +197,15 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
     """Return every quantity that the paper defines for a problem with this θ.
 
     ridge: λ, for Theorem 2.
+
+    problem: the arms, all of which can be pulled and be the answer.
+    theta: θ, a weight for each feature.
+
+    >>> from lingape import soare
+    >>> instance = soare(3, angle=0.1)
+    >>> found = complexity(instance.problem(), instance.theta)
+    >>> found.best, round(found.characteristic.time), round(found.lingape)
+    (0, 221, 1000)
     """
     _refuse_items(problem)
     if not 0 < as_float(ridge) <= LARGEST:
@@ -184,6 +236,11 @@ def lingape_complexity(problem: Problem, theta: npt.ArrayLike) -> float:
     """Return H_ε (13), which bounds LinGapE's samples with Tracking.
 
     H_ε = Σ_k max_{i,j} p*_k(y) ρ(y) / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²,  y = x_i - x_j
+
+    theta: θ, a weight for each feature.
+
+    >>> round(lingape_complexity(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0]), 3)
+    144.0
     """
     _refuse_items(problem)
     return _lingape(problem, gaps(problem, theta)[1], _mixes(problem))
@@ -201,6 +258,13 @@ def ugape_complexity(delta: FloatArray, *, epsilon: float, reward_range: float) 
     """Return UGapE's Σ_k b²/max((Δ_k + ε)/2, ε)² for rewards of range b (Gabillon et al. 2012).
 
     Infinite with duplicates of the best arm and ε = 0: UGapE does not know that they are equal.
+
+    delta: the gaps Δ, from `gaps`.
+    epsilon: ε.
+    reward_range: b.
+
+    >>> ugape_complexity(np.array([0.5, 0.5]), epsilon=0.0, reward_range=1.0)
+    32.0
     """
     scales = np.maximum((delta + epsilon) / 2, epsilon)
     return float(((reward_range / scales) ** 2).sum()) if scales.all() else math.inf
@@ -213,6 +277,13 @@ def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None
     S is known and λ ≤ (2R²/S²) log(K²/δ).
 
     M solves τ ≤ 4HR²√(dL²τ/λ) + N for √τ; the printed M has a stray factor there.
+
+    h: H_ε, from `lingape_complexity`.
+    ridge: λ.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
+    >>> round(theorem_2(problem, lingape_complexity(problem, [0.5, 0.0])))
+    19712
     """
     k, d = len(problem), problem.rank
     r2, s = problem.noise_scale**2, problem.norm_bound
@@ -228,7 +299,18 @@ def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None
 
 
 def theorem_2_large_ridge(problem: Problem, h: float, *, ridge: float) -> float | None:
-    """Return 8 H R² log(K²/δ) + 4HλS² + 2K (17), or None unless S is known and λ > 4HR²L²."""
+    """Return 8 H R² log(K²/δ) + 4HλS² + 2K (17), or None unless S is known and λ > 4HR²L².
+
+    h: H_ε, from `lingape_complexity`.
+    ridge: λ.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
+    >>> h = lingape_complexity(problem, [0.5, 0.0])
+    >>> theorem_2_large_ridge(problem, h, ridge=1.0) is None
+    True
+    >>> round(theorem_2_large_ridge(problem, h, ridge=1e4))
+    5765052
+    """
     r2, s = problem.noise_scale**2, problem.norm_bound
     longest = float((problem.arms**2).sum(axis=1).max())
     if s is None or ridge <= 4 * h * r2 * longest:

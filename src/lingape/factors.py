@@ -44,6 +44,11 @@ class Factor:
     levels: the values, texts or numbers; the first is the reference.
     number: whether the reward changes in proportion to its value; if not, each level has an
         amount of its own.
+
+    >>> tone = Factor("tone", ("warm", "dry"))
+    >>> examples = Factor("examples", (0, 1, 3), number=True)
+    >>> tone.size(), examples.columns()[0]
+    (1, ['examples'])
     """
 
     name: str

@@ -59,6 +59,14 @@ class LeastSquares:
         estimate; found here unless given.
 
     pullable: the arms that can be pulled, or None for all. Set by the explorer.
+
+    >>> estimate = LeastSquares(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+    >>> estimate.update(0, reward=2.0)
+    >>> estimate.ready
+    False
+    >>> estimate.update(1, reward=3.0)
+    >>> estimate.means.round(6).tolist(), estimate.variances.round(6).tolist()
+    ([2.0, 3.0, 5.0], [1.0, 1.0, 2.0])
     """
 
     def __init__(

@@ -39,6 +39,15 @@ class Runs:
     delta: δ, how often a settled answer may be wrong.
     seconds: how long all of them took, without compiling.
     lane: "plain", "compiled" or "gpu".
+
+    >>> from lingape import LinGapE, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> many = run_many(LinGapE(instance.problem()), instance.gaussian(), runs=10, lane="plain")
+    >>> len(many), many.counts.shape, bool(many.settled.all())
+    (10, (10, 3), True)
+    >>> low, high = many.error_rate()
+    >>> round(low, 3), round(high, 3)
+    (0.0, 0.308)
     """
 
     arms: IntArray

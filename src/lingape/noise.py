@@ -192,7 +192,14 @@ class Binary(Bounded):
 
 @dataclass(frozen=True)
 class Normal:
-    """Rewards are Gaussian, with the same standard deviation for all arms, which is not known."""
+    """Rewards are Gaussian, with the same standard deviation for all arms, which is not known.
+
+    Explorers that need a scale refuse it; Race learns it.
+
+    >>> from lingape import Problem, Race
+    >>> Race(Problem([[1, 0], [0, 1]], noise=Normal())).ask()
+    0
+    """
 
     scale: ClassVar[None] = None
 

@@ -33,7 +33,18 @@ PATIENCE = 0.2
 
 
 class Ending(Enum):
-    """How a run ended."""
+    """How a run ended.
+
+    SETTLED: the answer is proven.
+    SPENT: an explorer with a budget has spent it, and the answer is not proven to within ε.
+    LIMIT: it was stopped at the pull limit.
+
+    >>> from lingape import LinGapE, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> explorer = LinGapE(instance.problem())
+    >>> run(explorer, instance.gaussian(), max_pulls=10, lane="plain").ending
+    <Ending.LIMIT: 'stopped at the pull limit'>
+    """
 
     SETTLED = "settled"
     SPENT = "the budget is spent"  # without the answer being proven to within ε
@@ -46,6 +57,9 @@ class Step(NamedTuple):
     number: of the pull, from 1.
     arm: what was pulled.
     reward: what it paid.
+
+    >>> Step(number=1, arm=2, reward=0.5).arm
+    2
     """
 
     number: int
@@ -66,6 +80,12 @@ class Result:
     correct: whether true_gap ≤ ε.
     seconds: how long it took, without compiling, which only the first run of a kind does.
     lane: "plain" or "compiled".
+
+    >>> from lingape import LinGapE, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> result = run(LinGapE(instance.problem()), instance.gaussian(), lane="plain")
+    >>> result.arm, result.correct, result.ending.value, result.lane
+    (0, True, 'settled', 'plain')
     """
 
     arm: int
@@ -104,6 +124,13 @@ def play(
     explorer: who chooses; it goes on from where it is.
     environment: the world that pays.
     seed: of the noise.
+    max_pulls: where it stops.
+
+    >>> from lingape import Uniform, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> steps = play(Uniform(instance.problem()), instance.gaussian(scale=0.0), max_pulls=4)
+    >>> [(step.number, step.arm, step.reward) for step in steps]
+    [(1, 0, 1.0), (2, 1, 0.0), (3, 2, 0.0), (4, 0, 1.0)]
     """
     check_run(explorer, environment, max_pulls)
     return _steps(explorer, environment, _generator(seed), max_pulls)
@@ -136,13 +163,14 @@ def run(
     explorer: who chooses; it goes on from where it is.
     environment: the world that pays, such as Gaussian(arms, theta) or instance.gaussian().
     seed: of the noise; the same seed gives the same run, in either lane.
-    A run may be continued by another call. Caches are then rebuilt once more, which changes the
-    bound slightly, so that a run in compiled pieces may differ from the run in one.
-
+    max_pulls: where the run is stopped; it counts the pulls of this call.
     lane: "compiled" simulates in compiled code, hundreds of times faster; "auto" does so where
         explorer and environment have such a lane and numba is installed; "plain" asks and tells.
     progress: called with the explorer and the pulls so far, a few times a second and at the end.
     moments: numbers of pulls, rising, at which to call it instead. It changes no pull.
+
+    A run may be continued by another call. Caches are then rebuilt once more, which changes the
+    bound slightly, so that a run in compiled pieces may differ from the run in one.
 
     >>> from lingape import LinGapE, canonical
     >>> instance = canonical(3, gap=1.0)

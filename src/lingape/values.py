@@ -36,6 +36,12 @@ class Interval(NamedTuple):
 
     value: the estimate; NaN while there are too few rewards for one.
     low, high: the truth lies between these; infinite while nothing is known.
+
+    >>> interval = Interval(0.5, 0.31, 0.69)
+    >>> print(interval)
+    0.5 (0.31 to 0.69)
+    >>> interval.negated().low
+    -0.69
     """
 
     value: float
@@ -62,6 +68,11 @@ class LevelEffect(NamedTuple):
     value: the estimate; None while there are too few rewards for one.
     low, high: it lies between these; None while nothing is proven.
     estimable: whether some combination of arms has this difference, so that rewards can tell it.
+
+    >>> LevelEffect("dry", 0.5, 0.32, 0.68, estimable=True).interval
+    '+0.32 to +0.68'
+    >>> LevelEffect("dry", None, None, None, estimable=True).interval
+    'too few rewards'
     """
 
     level: str
@@ -90,6 +101,13 @@ class FactorEffects(NamedTuple):
     levels: the others.
     best: the level that looks best; None until there are enough rewards.
     proven: whether it is proven to be best.
+
+    >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
+    >>> counts, means = np.array([50, 50, 50, 50]), np.array([0.1, 0.3, 0.6, 0.8])
+    >>> values = Values(Problem(factors, noise=0.3), counts, means, squares=np.full(4, 4.5))
+    >>> tone, length = values.effects().factors
+    >>> tone.best, tone.proven, tone.levels[0].interval
+    ('dry', True, '+0.3158 to +0.6842')
     """
 
     factor: str
@@ -106,6 +124,12 @@ class Lift(NamedTuple):
     value: the estimate; None while there are too few rewards for one.
     low, high: it lies between these; None while nothing is proven.
     verdict: that in words.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=0.3, names=["control", "variant"])
+    >>> counts, means = np.array([50, 50]), np.array([0.1, 0.6])
+    >>> (lift,) = Values(problem, counts, means, squares=np.full(2, 4.5)).lifts("control")
+    >>> lift.name, lift.verdict
+    ('variant', 'better by at least 0.2616')
     """
 
     arm: int
@@ -342,6 +366,17 @@ class Effects(Data):
     delta: the probability that any of them is ever wrong is at most this.
     pulls: after how many rewards.
     factors: the effects of each factor's levels.
+
+    >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
+    >>> counts, means = np.array([50, 50, 50, 50]), np.array([0.1, 0.3, 0.6, 0.8])
+    >>> values = Values(Problem(factors, noise=0.3), counts, means, squares=np.full(4, 4.5))
+    >>> print(values.effects(reference={"tone": "dry"}))
+    | factor | level | effect | 95 % interval       |      |
+    | ------ | ----- | -----: | ------------------- | ---- |
+    | tone   | dry   |      0 | reference           | best |
+    |        | warm  |   -0.5 | -0.6842 to -0.3158  |      |
+    | length | short |      0 | reference           |      |
+    |        | long  |   +0.2 | +0.01581 to +0.3842 | best |
     """
 
     delta: float

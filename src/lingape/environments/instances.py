@@ -32,6 +32,12 @@ class Instance:
     arms: one row of features per arm.
     theta: θ, a weight for each feature.
     pullable, answers: as for Problem.
+
+    >>> instance = soare(3, angle=0.1)
+    >>> instance.name, instance.problem(delta=0.01).delta
+    ('soare(3, 0.1)', 0.01)
+    >>> instance.gaussian(scale=2.0).means.round(2).tolist()
+    [2.0, 0.0, 0.0, 1.99]
     """
 
     name: str
@@ -70,6 +76,10 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
 
     d: how many dimensions.
     angle: between arms 1 and d+1.
+
+    >>> instance = soare(2, angle=0.1)
+    >>> instance.arms.round(3).tolist(), instance.theta.tolist()
+    ([[1.0, 0.0], [0.0, 1.0], [0.995, 0.1]], [2.0, 0.0])
     """
     _check(d=(d, 2))
     angle = _finite("angle", angle)
@@ -83,6 +93,10 @@ def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
     With ε = 0 every answer is wrong: it claims a difference that does not exist.
 
     d, angle: as for `soare`: how many dimensions, and between arms 1 and d+1.
+
+    >>> means = soare_tied(2, angle=0.1).gaussian().means
+    >>> means.round(3).tolist()
+    [1.998, 0.1, 1.998]
     """
     arms = soare(d, angle).arms
     return Instance(f"soare_tied({d}, {angle:g})", arms, 2.0 * _at_angle(d, angle / 2))
@@ -94,7 +108,14 @@ def _at_angle(d: int, angle: float) -> FloatArray:
 
 
 def canonical(d: int = 5, gap: float = 0.5) -> Instance:
-    """d unit vectors, the first better than all others by `gap` (Section 7.1.2)."""
+    """d unit vectors, the first better than all others by `gap` (Section 7.1.2).
+
+    d: how many arms, and dimensions.
+    gap: by how much the first arm is better.
+
+    >>> canonical(3, gap=0.5).gaussian().means.tolist()
+    [0.5, 0.0, 0.0]
+    """
     _check(d=(d, 2))
     gap = _finite("gap", gap)
     return Instance(f"canonical({d}, {gap:g})", np.eye(d), np.append(gap, np.zeros(d - 1)))
@@ -106,6 +127,10 @@ def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
     arms: how many.
     d: how many dimensions.
     seed: of the draws.
+
+    >>> instance = sphere(50, d=10, seed=1)
+    >>> instance.arms.shape, round(float(np.linalg.norm(instance.theta)), 6)
+    ((50, 10), 1.0)
     """
     _check(arms=(arms, 2), d=(d, 1), seed=(seed, 0))
     points = _on_sphere(arms + 1, d, seed)
@@ -116,6 +141,9 @@ def outsider() -> Instance:
     """Three arms of which the worst is the most useful to pull (Section 1).
 
     Arms 1 and 2 differ by 0.01 in the second feature alone, which arm 3 measures.
+
+    >>> outsider().gaussian().means.round(4).tolist()
+    [2.0, 2.0001, 0.01]
     """
     arms = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]])
     return Instance("outsider", arms, np.array([2.0, 0.01]))
@@ -126,6 +154,10 @@ def shared_doubt() -> Instance:
 
     While the second feature's weight is uncertain, arms 1 and 2 rise and fall together: the open
     question is about arm 3, although arm 2 looks better and has the longer interval.
+
+    >>> instance = shared_doubt()
+    >>> instance.arms.tolist(), instance.gaussian().means.tolist()
+    ([[-10.0, 10.0], [-9.0, 10.0], [-1.0, 0.0]], [10.0, 9.0, 1.0])
     """
     arms = np.array([[-10.0, 10.0], [-9.0, 10.0], [-1.0, 0.0]])
     return Instance("shared_doubt", arms, np.array([-1.0, 0.0]))
@@ -138,6 +170,10 @@ def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Inst
     d: how many features there are.
     support: how many of them an arm has.
     seed: of the draws.
+
+    >>> instance = sparse(60, d=20, support=2)
+    >>> np.abs(instance.arms).sum(axis=1)[:4].tolist()
+    [2.0, 2.0, 2.0, 2.0]
     """
     _check(arms=(arms, 2), d=(d, 1), seed=(seed, 0))
     checked_whole("support", support, least=1, most=d, error=InvalidEnvironment)
@@ -155,6 +191,10 @@ def items(d: int = 5, count: int = 30, seed: int = 0) -> Instance:
     d: how many dimensions.
     count: how many items.
     seed: of the draws.
+
+    >>> problem = items(d=5, count=30).problem()
+    >>> len(problem), problem.pullable, len(problem.answers)
+    (35, (0, 1, 2, 3, 4), 30)
     """
     _check(d=(d, 2), count=(count, 2), seed=(seed, 0))
     points = _on_sphere(count + 1, d, seed)
@@ -211,6 +251,10 @@ def polynomial(points: int = 9, degree: int = 3, seed: int = 0) -> Instance:
     points: how many.
     degree: of the polynomial.
     seed: of the draw of θ.
+
+    >>> instance = polynomial(points=5, degree=1)
+    >>> instance.arms.round(3).tolist()
+    [[1.0, -1.732], [1.0, -0.866], [1.0, 0.0], [1.0, 0.866], [1.0, 1.732]]
     """
     checked_whole("degree", degree, least=1, most=MOST_DEGREE, error=InvalidEnvironment)
     _check(points=(points, degree + 1), seed=(seed, 0))
@@ -225,6 +269,9 @@ def hypercube(d: int = 5, seed: int = 0) -> Instance:
 
     d: how many signs.
     seed: of the draw of θ.
+
+    >>> hypercube(2).arms.tolist()
+    [[1.0, -1.0, -1.0], [1.0, -1.0, 1.0], [1.0, 1.0, -1.0], [1.0, 1.0, 1.0]]
     """
     checked_whole("d", d, least=1, most=MOST_FACTORS, error=InvalidEnvironment)
     _check(seed=(seed, 0))

@@ -232,20 +232,39 @@ def pull_each(
 
 
 class CompiledLane(Protocol):
-    """A run in compiled code, paused between calls of `advance`."""
+    """A run in compiled code, paused between calls of `advance`.
+
+    >>> from lingape import LinGapE, Problem
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0))
+    >>> explorer.tell_many([0, 1], [1.0, 0.0])
+    >>> lane = compiled_lane(explorer)
+    >>> lane.pulls, lane.settled
+    (2, False)
+    """
 
     @property
-    def settled(self) -> bool: ...
+    def settled(self) -> bool:
+        """Whether it is over."""
+        ...
 
     @property
-    def pulls(self) -> int: ...
+    def pulls(self) -> int:
+        """How many there were, those before the lane included."""
+        ...
 
     def prepare(self, world: Any) -> None:
-        """Compile what it takes, without a pull."""
+        """Compile what it takes, without a pull.
+
+        world: what pays, `environment.kernel()`.
+        """
         ...
 
     def advance(self, world: Any, rng: np.random.Generator, until: int) -> None:
-        """Play on until settled or `until` pulls."""
+        """Play on until settled or `until` pulls.
+
+        world: what pays, `environment.kernel()`.
+        rng: for the noise.
+        """
         ...
 
 
@@ -253,6 +272,16 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     """Return a compiled lane that goes on from here, if all parts of the explorer have kernels.
 
     `explorer.adopt(lane)` takes the lane's data back. Raises MissingExtra without numba.
+
+    Returns None for explorers that are done, or have parts without a kernel. `run` and
+    `run_many` do all this by themselves.
+
+    explorer: whose data and parts it plays with.
+
+    >>> from lingape import LinGapE, Problem
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0))
+    >>> isinstance(compiled_lane(explorer), ContestLane)
+    True
     """
     try:
         import numba  # noqa: F401

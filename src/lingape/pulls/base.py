@@ -11,7 +11,16 @@ from ..least_squares import LeastSquares
 
 
 class PullRule(Protocol):
-    """Decides which arm to pull for a contest between two."""
+    """Decides which arm to pull for a contest between two.
+
+    >>> from lingape import LinGapE, Problem
+    >>> def less_pulled(estimate, leader, rival):
+    ...     return leader if estimate.counts[leader] < estimate.counts[rival] else rival
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0), pull=less_pulled)
+    >>> explorer.tell_many([0, 1, 0], [1.0, 0.0, 1.0])
+    >>> explorer.ask()
+    1
+    """
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         """Return the arm to pull so as to learn the gap between `leader` and `rival`."""

@@ -37,6 +37,12 @@ class _Greedy:
     """Pull the arm that shrinks the contested gap's variance most, equation (9).
 
     argmin_a yᵀ(A + x_a x_aᵀ)⁻¹y = argmax_a (x_aᵀA⁻¹y)² / (1 + x_aᵀA⁻¹x_a)  (Sherman-Morrison)
+
+    >>> from lingape import LinGapE, Problem
+    >>> explorer = LinGapE(Problem([[1, 0], [1, 0.1], [0, 1]], noise=0.3), pull=greedy)
+    >>> explorer.tell_many([0, 1, 2], [5.0, 5.1, 1.0])
+    >>> explorer.contest.leader, explorer.contest.rival, explorer.ask()
+    (1, 0, 2)
     """
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:

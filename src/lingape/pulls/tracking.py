@@ -28,6 +28,12 @@ class Tracking:
 
     The proportions p* come from the linear program (11), solved once for each pair of arms that
     is ever contested.
+
+    >>> from lingape import LinGapE, Problem
+    >>> explorer = LinGapE(Problem([[1, 0], [1, 0.1], [0, 1]], noise=0.3), pull=Tracking())
+    >>> explorer.tell_many([0, 1, 2], [5.0, 5.1, 1.0])
+    >>> explorer.contest.leader, explorer.contest.rival, explorer.ask()
+    (1, 0, 2)
     """
 
     shortlists: ClassVar[bool] = True

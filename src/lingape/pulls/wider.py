@@ -12,7 +12,16 @@ from ..ties import PULL
 
 @dataclass(frozen=True)
 class Wider:
-    """Of equal intervals, to within rounding, pull the rival's: it was pulled less recently."""
+    """Pull the leader or its rival, whichever is known less well by itself.
+
+    Of equal intervals, to within rounding, the rival's: it was pulled less recently.
+
+    >>> import numpy as np
+    >>> estimate = LeastSquares(np.eye(2))
+    >>> estimate.load(counts=np.array([2, 1]), sums=np.zeros(2))
+    >>> Wider()(estimate, leader=0, rival=1)
+    1
+    """
 
     def __call__(self, estimate: LeastSquares, leader: int, rival: int) -> int:
         variances = estimate.variances

@@ -7,7 +7,20 @@ from ..least_squares import LeastSquares
 
 
 class StoppingRule(Protocol):
-    """Decides when the question is answered. Only `judge` and `restore` change what it keeps."""
+    """Decides when the question is answered. Only `judge` and `restore` change what it keeps.
+
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.contests import ByGap
+    >>> from lingape.stopping import Margin
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> contests, rule = ByGap(problem, Mixture()), Margin(problem)
+    >>> estimate = contests.bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([80.0, 0.0]))
+    >>> _, settled = rule.judge(contests, estimate, contests.closest(estimate, rule.unasked))
+    >>> settled
+    True
+    """
 
     @property
     def unasked(self) -> Unasked:

@@ -22,6 +22,18 @@ class Eliminating:
     All intervals hold at all times together, so that a rival that the leader once beat is beaten.
 
     sample: whether beaten rivals are not asked about any more, either.
+
+    problem: the arms, and what counts as an answer.
+
+    >>> from lingape import Mixture
+    >>> from lingape.contests import ByGap
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+    >>> contests, rule = ByGap(problem, Mixture()), Eliminating(problem, sample=True)
+    >>> estimate = contests.bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100, 0]), sums=np.array([90.0, 10.0, 0.0]))
+    >>> _, settled = rule.judge(contests, estimate, contests.closest(estimate, rule.unasked))
+    >>> settled, {leader: sorted(rivals) for leader, rivals in rule.unasked.items()}
+    (False, {2: [1]})
     """
 
     most_arms: ClassVar[int] = 4_000  # of which the kernel keeps track in pairs

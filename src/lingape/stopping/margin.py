@@ -18,7 +18,20 @@ from ..problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """Stop when B(t) ≤ ε."""
+    """Stop when B(t) ≤ ε.
+
+    problem: the arms, and what counts as an answer.
+
+    >>> from lingape import Mixture
+    >>> from lingape.contests import ByGap
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, epsilon=0.5)
+    >>> contests, rule = ByGap(problem, Mixture()), Margin(problem)
+    >>> estimate = contests.bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([20.0, 0.0]))
+    >>> contest, settled = rule.judge(contests, estimate, contests.closest(estimate, {}))
+    >>> round(contest.margin, 3), settled
+    (0.376, True)
+    """
 
     problem: Problem
     unasked: ClassVar[Unasked] = {}

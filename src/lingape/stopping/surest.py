@@ -15,14 +15,37 @@ from ..ties import LEADER
 
 
 class Moment(NamedTuple):
-    """The time at which the leader was surest so far."""
+    """The time at which the leader was surest so far.
 
-    arm: int  # who led then
-    margin: float  # B(t) then, the least so far
+    arm: who led then.
+    margin: B(t) then, the least so far.
+
+    >>> from lingape import LinGapEBudget
+    >>> explorer = LinGapEBudget(Problem([[1, 0], [0, 1]], noise=0.1), budget=4)
+    >>> explorer.tell_many([0, 1], [1.0, 0.0])
+    >>> explorer.moment.arm, round(explorer.moment.margin, 3)
+    (0, -0.765)
+    """
+
+    arm: int
+    margin: float
 
 
 class Surest:
-    """Keep the moment at which B(t) was least."""
+    """Keep the moment at which B(t) was least.
+
+    problem: the arms, and what counts as an answer.
+
+    >>> from lingape import Mixture
+    >>> from lingape.contests import ByGap
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> contests, rule = ByGap(problem, Mixture()), Surest(problem)
+    >>> estimate = contests.bound.estimate(problem)
+    >>> estimate.load(counts=np.array([100, 100]), sums=np.array([80.0, 0.0]))
+    >>> _, settled = rule.judge(contests, estimate, contests.closest(estimate, {}))
+    >>> settled, rule.moment.arm, round(rule.moment.margin, 3)
+    (False, 0, -0.224)
+    """
 
     unasked: ClassVar[Unasked] = {}
 
