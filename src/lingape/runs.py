@@ -35,10 +35,6 @@ PATIENCE = 0.2
 class Ending(Enum):
     """How a run ended.
 
-    SETTLED: the answer is proven.
-    SPENT: an explorer with a budget has spent it, and the answer is not proven to within ε.
-    LIMIT: it was stopped at the pull limit.
-
     >>> from lingape import LinGapE, canonical
     >>> instance = canonical(3, gap=1.0)
     >>> explorer = LinGapE(instance.problem())
@@ -46,9 +42,9 @@ class Ending(Enum):
     <Ending.LIMIT: 'stopped at the pull limit'>
     """
 
-    SETTLED = "settled"
-    SPENT = "the budget is spent"  # without the answer being proven to within ε
-    LIMIT = "stopped at the pull limit"
+    SETTLED = "settled"  #: The answer is proven.
+    SPENT = "the budget is spent"  #: But the answer is not proven to within ε.
+    LIMIT = "stopped at the pull limit"  #: The question is still open.
 
 
 class Step(NamedTuple):

@@ -9,6 +9,7 @@ from .stylised import Stylised
 from .unstructured import Unstructured
 from .worst_case import WorstCase
 
+#: Bounds by name, as in `lingape(bound=mixture)`.
 BOUNDS: dict[str, type[Bound]] = {
     "mixture": Mixture,
     "self_normalized": SelfNormalized,

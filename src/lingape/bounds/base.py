@@ -10,6 +10,7 @@ from ..errors import InvalidBound
 from ..least_squares import Contrasts, LeastSquares
 from ..problem import Problem
 
+#: How many comparisons share δ: a number, or one that follows from the number K of arms.
 Comparisons: TypeAlias = int | Literal["K-1", "K", "K^2"]
 
 

@@ -20,6 +20,7 @@ from .instances import (
 )
 from .signed import Signed
 
+#: Simulated worlds by name.
 ENVIRONMENTS: dict[str, type[Environment]] = {
     "gaussian": Gaussian,
     "signed": Signed,

@@ -279,6 +279,7 @@ def hypercube(d: int = 5, seed: int = 0) -> Instance:
     return Instance(f"hypercube({d}, {seed})", arms, _on_sphere(1, d + 1, seed)[0])
 
 
+#: Functions that make instances by name, as in `soare(5, 0.01)`.
 INSTANCES: dict[str, Callable[..., Instance]] = {
     "soare": soare,
     "soare_tied": soare_tied,

@@ -25,6 +25,7 @@ from .xy_adaptive import XYAdaptive
 from .xy_oracle import XYOracle
 from .xy_static import XYStatic
 
+#: Explorers for a fixed confidence by name, as in `--explorer race`.
 EXPLORERS: dict[str, type[Explorer]] = {
     "lingape": LinGapE,
     "race": Race,
@@ -44,7 +45,7 @@ EXPLORERS: dict[str, type[Explorer]] = {
     "frank_wolfe_sampling": FrankWolfeSampling,
 }
 
-# For a fixed number of pulls instead of a fixed confidence.
+#: Explorers for a fixed number of pulls, instead of a fixed confidence, by name.
 BUDGET_EXPLORERS: dict[str, type[Explorer]] = {
     "lingape_budget": LinGapEBudget,
     "bayes_gap": BayesGap,

@@ -10,6 +10,7 @@ from .greedy import greedy
 from .tracking import Tracking
 from .wider import Wider
 
+#: Pull rules by name, as in `lingape(pull=tracking)`.
 PULLS: dict[str, Any] = {"greedy": greedy, "tracking": Tracking}
 
 __all__ = ["PULLS", "PullRule", "Tracking", "Wider", "greedy"]

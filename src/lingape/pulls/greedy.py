@@ -74,6 +74,7 @@ class _Greedy:
         return "greedy"  # there is only one
 
 
+#: The pull rule of equation (9): pull the arm that shrinks the contested gap's variance most.
 greedy = _Greedy()
 
 

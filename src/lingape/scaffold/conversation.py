@@ -37,7 +37,8 @@ from ..stopping import Eliminating, Margin, StoppingRule
 from ..tall import is_tall
 from .saving import Savable
 
-# Pull each arm once, or only as many as there are dimensions; or the second where arms are many.
+#: How an explorer begins: "each" pulls every arm once, "spanning" only as many arms as there are
+#: dimensions, and "auto" does the second where arms are many.
 Start: TypeAlias = Literal["each", "spanning", "auto"]
 # "auto" starts from a spanning set where there are more arms for each dimension than this. Such a
 # start took from 94 % fewer samples to 3 % more; with fewer arms there is little to save
@@ -46,13 +47,34 @@ MANY = 2
 # After so many pulls for each dimension a pull moves the estimate of very many arms by so little
 # that a round can do with looking at few of them.
 EARLY = 5
-# How rivals that are beaten once count (Tirinzoni and Degenne 2022): not at all, for stopping, or
-# for stopping and for what to pull.
+#: What it changes that a leader has once beaten a rival (Tirinzoni and Degenne 2022): nothing, when
+#: to stop, or also what to pull.
 Elimination: TypeAlias = Literal["none", "stop", "sample"]
 
 
 class Conversation(Savable):
-    """Ask, tell and certify."""
+    """Ask, tell and certify.
+
+    problem: the arms, and what counts as an answer.
+    bound: brings the estimate, and says what is proven.
+    ridge: λ of the estimate, for bounds around a ridge estimate.
+
+    A subclass says which arm comes next, what a reward changes, and what else a saved state has:
+
+    >>> class InTurn(Conversation):
+    ...     def _pick(self, estimate):
+    ...         return int(estimate.counts.argmin())
+    ...     def _update(self, arm, reward):
+    ...         self.estimate.update(arm, reward)
+    ...     def _kept(self):
+    ...         return {}
+    ...     def _restore(self, kept):
+    ...         pass
+    >>> explorer = InTurn(Problem([[1, 0], [0, 1]], noise=1.0), bound=Mixture(), ridge=None)
+    >>> explorer.tell(explorer.ask(), reward=1.0)
+    >>> explorer.ask_many(3), explorer.recommend()
+    ([1, 0, 1], 0)
+    """
 
     # Whether it copes with arms that cannot be pulled, or be the answer.
     transductive: ClassVar[bool] = False
@@ -289,7 +311,16 @@ class Opening(Protocol):
 
 @dataclass(frozen=True)
 class EachArm:
-    """Pull every arm once, as Algorithm 1 of the paper does."""
+    """Pull every arm once, as Algorithm 1 of the paper does.
+
+    problem: the arms, of which those that can be pulled are.
+
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+    >>> estimate, opening = Mixture().estimate(problem), EachArm(problem)
+    >>> estimate.update(0, reward=1.0)
+    >>> opening.pick(estimate), opening.over(estimate)
+    (1, False)
+    """
 
     problem: Problem
 
@@ -305,7 +336,17 @@ class EachArm:
 
 @dataclass(frozen=True)
 class Spanning:
-    """Pull as many arms as there are dimensions, chosen to span them well: for many arms."""
+    """Pull as many arms as there are dimensions, chosen to span them well: for many arms.
+
+    problem: the arms, of which those in `problem.spanning` are pulled.
+
+    >>> problem = Problem([[2, 0], [0, 3], [1, 1]], noise=1.0)
+    >>> estimate, opening = Mixture().estimate(problem), Spanning(problem)
+    >>> while not opening.over(estimate):
+    ...     estimate.update(opening.pick(estimate), reward=1.0)
+    >>> estimate.counts.tolist()
+    [1, 1, 0]
+    """
 
     problem: Problem
 
@@ -321,7 +362,12 @@ class Spanning:
 
 @dataclass(frozen=True)
 class NoOpening:
-    """Compare arms from the first pull on, for estimates with a prior."""
+    """Compare arms from the first pull on, for estimates with a prior.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> NoOpening().over(Mixture().estimate(problem))
+    True
+    """
 
     def pick(self, estimate: LeastSquares) -> int:
         raise AssertionError("arms can be compared from the start")
@@ -331,14 +377,43 @@ class NoOpening:
 
 
 class Parts(NamedTuple):
-    opening: Opening  # what to pull before arms can be compared
-    contests: Contests  # which comparison is closest
-    pull: PullRule  # which arm settles it
-    stopping: StoppingRule  # is the question answered?
+    """What a ContestExplorer is a choice of.
+
+    opening: what to pull before arms can be compared.
+    contests: which comparison is closest.
+    pull: which arm settles it.
+    stopping: whether the question is answered.
+
+    >>> from lingape import greedy
+    >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0), Mixture()
+    >>> parts = Parts(EachArm(problem), ByGap(problem, bound), greedy, Margin(problem))
+    >>> parts.pull, parts.opening.pick(bound.estimate(problem))
+    (greedy, 0)
+    """
+
+    opening: Opening
+    contests: Contests
+    pull: PullRule
+    stopping: StoppingRule
 
 
 class ContestExplorer(Conversation):
-    """Settle the closest contest until the question is answered. A subclass sets `parts`."""
+    """Settle the closest contest until the question is answered. A subclass sets `parts`.
+
+    problem, bound, ridge: as for Conversation.
+
+    >>> class LessPulled(ContestExplorer):
+    ...     def __init__(self, problem, *, bound=Mixture(), ridge=None):
+    ...         super().__init__(problem, bound=bound, ridge=ridge)
+    ...         contests = ByGap(problem, bound)
+    ...         self.parts = Parts(EachArm(problem), contests, self.less_pulled, Margin(problem))
+    ...     def less_pulled(self, estimate, leader, rival):
+    ...         return min(leader, rival, key=lambda arm: estimate.counts[arm])
+    >>> explorer = LessPulled(Problem([[1, 0], [0, 1]], noise=1.0))
+    >>> explorer.tell_many([0, 1, 0], [1.0, 0.0, 1.0])
+    >>> explorer.ask()
+    1
+    """
 
     parts: Parts
 
@@ -446,7 +521,7 @@ class ContestExplorer(Conversation):
 
     def adopt(self, lane: Any) -> None:
         """Take over what a compiled run, `lane` (lanes/compiled.py), was paid, as if told."""
-        _, contests, pull, stopping = self.parts
+        _, _, pull, stopping = self.parts
         self.estimate.load(lane.counts, lane.sums)
         lane.hand_over(pull, stopping)
         if lane.contest is None:
@@ -459,7 +534,14 @@ class ContestExplorer(Conversation):
 
 
 def opening_for(start: Any, problem: Problem) -> Opening:
-    """Return the opening that a setting `start` names, or raise."""
+    """Return the opening that a setting `start` names, or raise.
+
+    start: "each", "spanning" or "auto".
+
+    >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
+    >>> type(opening_for("spanning", problem)).__name__
+    'Spanning'
+    """
     if start not in get_args(Start):
         raise InvalidArgument(f'start must be "each", "spanning" or "auto"; got {start!r}.')
     if start == "auto":
@@ -468,7 +550,14 @@ def opening_for(start: Any, problem: Problem) -> Opening:
 
 
 def stopping_for(elimination: Any, problem: Problem) -> Margin | Eliminating:
-    """Return the stopping rule that a setting `elimination` names, or raise."""
+    """Return the stopping rule that a setting `elimination` names, or raise.
+
+    elimination: "none", "stop" or "sample".
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> type(stopping_for("none", problem)).__name__, stopping_for("sample", problem).sample
+    ('Margin', True)
+    """
     if elimination not in get_args(Elimination):
         raise InvalidArgument(
             f'elimination must be "none", "stop" or "sample"; got {elimination!r}.'
@@ -479,7 +568,14 @@ def stopping_for(elimination: Any, problem: Problem) -> Margin | Eliminating:
 
 
 def checked_pull(pull: Any) -> PullRule:
-    """Return the pull rule, or raise."""
+    """Return the pull rule, or raise.
+
+    Raises InvalidArgument unless it can be called and is no class.
+
+    >>> from lingape import Tracking
+    >>> checked_pull(Tracking())
+    Tracking()
+    """
     if isinstance(pull, type) or not callable(pull):
         raise InvalidArgument(
             f"pull must be a pull rule, greedy or Tracking(); got {pull!r}. Pass an instance, not "
@@ -489,7 +585,20 @@ def checked_pull(pull: Any) -> PullRule:
 
 
 def adaptive_only(explorer: Conversation, bound: Any) -> None:
-    """Raise unless `bound` holds when past rewards choose the next arm."""
+    """Raise unless `bound` holds when past rewards choose the next arm.
+
+    Raises InvalidBound otherwise.
+
+    explorer: named in the message.
+
+    >>> from lingape import FixedDesign, LinGapE
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0))
+    >>> try:
+    ...     adaptive_only(explorer, FixedDesign())
+    ... except InvalidBound:
+    ...     print("only for pulls fixed in advance")
+    only for pulls fixed in advance
+    """
     if not getattr(bound, "adaptive", True):
         raise InvalidBound(
             f"{type(explorer).__name__} lets past rewards choose the next arm, but "
@@ -499,7 +608,13 @@ def adaptive_only(explorer: Conversation, bound: Any) -> None:
 
 
 def checked_m(m: Any, problem: Problem) -> int:
-    """Return the number of arms to find, or raise."""
+    """Return the number of arms to find, or raise.
+
+    Raises InvalidArgument unless it is a whole number below the number of answers.
+
+    >>> checked_m(2, Problem([[1, 0], [0, 1], [1, 1]], noise=1.0))
+    2
+    """
     most = int(problem.can_answer.sum()) - 1
     return checked_whole("m", m, least=1, most=most, advice="Fewer than there are answers.")
 
