@@ -1,7 +1,7 @@
 """Find the best of many options in the fewest noisy trials, with a guarantee.
 
 Each option (arm) has a feature vector x; a trial pays xᵀθ plus noise; θ is unknown. An explorer is
-asked which arm to pull and told what it paid, until it knows which arm is best:
+asked which arm to pull and told what it paid, until it knows which arm is best::
 
     problem = Problem(arms, noise=1.0, delta=0.05)
     explorer = LinGapE(problem)

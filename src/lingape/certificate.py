@@ -22,14 +22,15 @@ class Certificate:
     The bound behind it holds at all times at once, so a certificate may be asked for as often as
     one likes, and looking at it to decide when to stop costs nothing.
 
+    arm: the answer, or what looks best so far.
     arms: the m arms asked for, best first; just `arm` unless m > 1.
     name: of the arm, or names of the arms.
     gap_bound: infinite while nothing is proven, null in JSON.
     settled: whether gap_bound ≤ epsilon: the question is answered.
+    epsilon, delta: ε and δ of the problem.
     pulls: after how many rewards.
     bound: what proves it, as text.
     assumptions: what has to be true for it to hold, as sentences.
-    proven: whether there is a proof behind it; if not, caveat says why.
     caveat: why nothing is guaranteed, where that is so.
     noun: what is compared: "answer" where some arms cannot be the answer.
     retired: arms that it does not speak of, as they were taken out.
@@ -74,7 +75,7 @@ class Certificate:
 
     @property
     def proven(self) -> bool:
-        """Whether there is a proof behind it: if not, nothing is guaranteed."""
+        """Whether there is a proof behind it; if not, `caveat` says why."""
         return not self.caveat
 
     @property

@@ -45,7 +45,7 @@ class CharacteristicTime(NamedTuple):
 
 
 def divergence(delta: float) -> float:
-    """Return kl(δ, 1-δ), the information that a decision with error rate δ takes.
+    """Return kl(δ, 1-δ), the information that a decision with error rate `delta` (δ) takes.
 
     >>> round(divergence(0.05), 3)
     2.65
@@ -56,7 +56,7 @@ def divergence(delta: float) -> float:
 
 
 def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
-    """Return the best arm and Δ (14): how much worse each arm is than the best.
+    """Return a problem's best arm and Δ (14): how much worse each arm is than the best.
 
     For the best arm itself it is the smallest of the others'. Exact duplicates of the best arm are
     as good as it and have gap 0. The best is among the answers, and arms that cannot be the answer
@@ -233,7 +233,7 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
 
 
 def lingape_complexity(problem: Problem, theta: npt.ArrayLike) -> float:
-    """Return H_ε (13), which bounds LinGapE's samples with Tracking.
+    """Return H_ε (13) of a problem, which bounds LinGapE's samples with Tracking.
 
     H_ε = Σ_k max_{i,j} p*_k(y) ρ(y) / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²,  y = x_i - x_j
 

@@ -58,7 +58,7 @@ class LeastSquares:
     twins: for each arm the first one with exactly its features, whose mean is the same to this
         estimate; found here unless given.
 
-    pullable: the arms that can be pulled, or None for all. Set by the explorer.
+    Its `pullable`, which the explorer sets, says which arms can be pulled; None for all.
 
     >>> estimate = LeastSquares(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     >>> estimate.update(0, reward=2.0)

@@ -1,6 +1,6 @@
 """The bound of Jedra and Proutiere (2020): one prior scale, around plain least squares.
 
-With probability at least 1 - δ, for all times and all directions y at once,
+With probability at least 1 - δ, for all times and all directions y at once::
 
     |yᵀ(θ̂ - θ)| ≤ ‖y‖_{V⁻¹} √(2β),   β = (1 + u) R² log( det(V/uc + I)^½ / δ ),   once V ⪰ cI.
 

@@ -2,7 +2,7 @@
 
 docs/bounds.md has the proof. In short: for any fixed Λ ≻ 0, scales λ_j and weights w_j summing
 to 1, a Gaussian mixture of exponential supermartingales and Ville's inequality give, with
-probability at least 1 - δ, for all times, all directions y and all j at once,
+probability at least 1 - δ, for all times, all directions y and all j at once::
 
     |yᵀ(θ̂ - θ)| ≤ R √( 2 ℓ_j (‖y‖²_{V⁻¹} + λ_j ‖V⁻¹y‖²_Λ) ),
     ℓ_j = log(1/(w_j δ)) + ½ log det(I + Λ⁻¹V/λ_j).
@@ -209,9 +209,9 @@ class Mixture(Bound):
 
         delta: δ.
         directions: (n, d), in the coordinates of `estimate`. The bound holds for all there are at
-        once, so any number may be looked at.
+            once, so any number may be looked at.
 
-        On the event of Ville's inequality, for every p at once (Jensen's inequality),
+        On the event of Ville's inequality, for every p at once (Jensen's inequality)::
 
             (yᵀ(θ̂ - θ))² ≤ 2R² yᵀV⁻¹ (Σ_j p_j (V + λ_jI)⁻¹)⁻¹ V⁻¹y
                                · (log(1/δ) + Σ_j p_j (½ log det(I + V/λ_j) + log(p_j/w_j))),

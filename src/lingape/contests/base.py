@@ -10,7 +10,7 @@ from ..bounds import Bound
 from ..least_squares import LeastSquares
 from ..problem import Problem
 
-# For some leaders, the rivals that no longer need to be compared with them.
+#: For some leaders, the rivals that no longer need to be compared with them.
 Unasked: TypeAlias = Mapping[int, Collection[int]]
 
 
@@ -37,8 +37,7 @@ class Contest(NamedTuple):
 class Contests:
     """Chooses the closest contest. A subclass is a frozen dataclass with at least these fields.
 
-    problem: the arms, and what counts as an answer.
-    bound: gives the widths.
+    Its `problem` says what counts as an answer, and its `bound` how wrong estimates can be.
 
     >>> from lingape import Mixture
     >>> from lingape.contests import ByGap
@@ -53,13 +52,19 @@ class Contests:
     bound: Any
 
     def closest(self, estimate: LeastSquares, unasked: Unasked) -> Contest:
-        """Return the closest contest."""
+        """Return the closest contest.
+
+        estimate: of all means, with data enough for one.
+        unasked: for some leaders, rivals that are not to be compared with them.
+        """
         raise NotImplementedError
 
     def margins(self, estimate: LeastSquares, leader: int) -> tuple[FloatArray, FloatArray]:
         """Return by how much each rival may be better than the leader, and the widths in it.
 
         Non-rivals have a margin of -∞.
+
+        estimate: as for `closest`.
         """
         raise NotImplementedError
 
@@ -68,16 +73,21 @@ class Contests:
 
         The highest upper end but the leader's is B(t). A duplicate of the leader has a gap that is
         known.
+
+        estimate: as for `closest`.
         """
         _, widths = self.margins(estimate, leader)
         return np.where(estimate.twins == estimate.twins[leader], 0.0, widths)
 
     def leaders(self, estimate: LeastSquares, contest: Contest) -> list[int]:
-        """Return the answers so far, best first; `contest` is the closest."""
+        """Return the answers so far, best first; `contest` is the closest.
+
+        estimate: as for `closest`.
+        """
         raise NotImplementedError
 
     def means(self, estimate: LeastSquares) -> FloatArray:
-        """Return the means by which arms are compared."""
+        """Return the means by which arms are compared, by default the `estimate`'s."""
         return estimate.means
 
 

@@ -1,7 +1,7 @@
 """Click logs in the format of Yahoo! Webscope R6A, the data of the paper's Figure 3.
 
 The data are given to researchers on request and may not be redistributed: use your own file, or
-write a synthetic one. A line is a visit, with the article shown and all others that could be:
+write a synthetic one. A line is a visit, with the article shown and all others that could be::
 
     timestamp shown click |user 2:f 3:f 4:f 5:f 6:f 1:1 |article 2:f ... 1:1 |article ...
 

@@ -1,8 +1,8 @@
-"""The best mix of arms for estimating one direction: the linear program of the paper's (11).
+"""The best mix of arms for estimating one direction: the linear program of the paper's (11)::
 
     min Σ|w_k|  subject to  Σ w_k x_k = y
 
-The optimal proportions are p_k = |w_k| / Σ|w| (10), and n pulls spent so estimate yᵀθ with
+The optimal proportions are `p_k = |w_k| / Σ|w|` (10), and n pulls spent so estimate yᵀθ with
 variance ρ/n, ρ = (Σ|w|)² (the paper's (15) drops the square).
 """
 
@@ -58,7 +58,7 @@ class Vertex(NamedTuple):
 class DirectionProgram:
     """Solve the linear program for one set of arms and many directions.
 
-    Its dual, max yᵀν subject to |x_kᵀν| ≤ c_k for every arm, has the same vertices for all
+    Its dual, max yᵀν subject to `|x_kᵀν| ≤ c_k` for every arm, has the same vertices for all
     directions y. Those that were optimal for one are kept; the next solve starts from the best
     among them, and walks along edges as the simplex method does. Where it starts does not matter:
     ties are broken by the costs.
@@ -93,7 +93,7 @@ class DirectionProgram:
         self._points = np.zeros((KEPT, rank))  # ν of each of them
 
     def between(self, leader: int, rival: int) -> Mix:
-        """Return the optimal mix for the gap between two arms; often it is just these two."""
+        """Return the optimal mix for the gap between `leader` and `rival`, often just these."""
         pair = self._place[[leader, rival]]
         if pair.min() >= 0 and self._is_best(pair):
             weights = np.zeros(len(self._features))
@@ -212,6 +212,9 @@ class DirectionProgram:
 
 def direction(arms: FloatArray, y: FloatArray) -> Mix:
     """Return w*, p* and ρ for estimating yᵀθ with pulls of `arms`.
+
+    arms: one row of features per arm.
+    y: the direction; a sum of arms, such as the difference of two.
 
     >>> direction(np.eye(3), np.array([1.0, -1.0, 0.0])).rho  # two arms of a plain bandit
     4.0

@@ -40,6 +40,9 @@ def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100
     Torsney 1978), which keep symmetric arms symmetric and commute with linear maps of feature
     space; for tight ones as a min-max design over the arms.
 
+    arms: one row of features per arm.
+    max_steps: of updates, before it raises DesignFailed.
+
     >>> g_optimal(np.eye(4)).proportions
     array([0.25, 0.25, 0.25, 0.25])
     """

@@ -88,8 +88,11 @@ def xy(
 ) -> MinMax:
     """Return the design that minimises max_y ‖y‖²/gap_y² over `directions`.
 
+    arms: one row of features per arm.
+    directions: what is to be estimated well, such as `differences` of arms; sums of the arms.
     gaps: one number above 0 per direction; all 1 unless given.
     tolerance: the certified gap between the design's value and the best possible one.
+    max_rounds: of adding arms and directions, before it raises DesignFailed.
 
     >>> design = xy(np.eye(3), differences(np.eye(3)))
     >>> np.round(design.proportions, 4), round(design.value, 4)

@@ -128,7 +128,9 @@ class Evidence(Protocol):
         """Return what to expect, given estimated means and all rewards told.
 
         leverages: ‖x‖² of each arm in the norm of V⁻¹; a mean is known as well as if its arm alone
-        had been pulled 1/leverage times.
+            had been pulled 1/leverage times.
+        told: what was paid, by arm.
+        rank: the dimension of the span of the arms.
         """
         ...
 

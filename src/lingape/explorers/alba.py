@@ -13,7 +13,7 @@ gap to within e_s = 4/1.1ˢ, and takes
 
     n = 4 c₀ (2 + (6 + e_s) d) / e_s² · log(5m²/(2δ_s)),   c₀ = max(4L², 3)
 
-pulls, where m arms began the round, d is the dimension of those in play, |xᵀθ| ≤ L, and δ_s is
+pulls, where m arms began the round, d is the dimension of those in play, `|xᵀθ| ≤ L`, and δ_s is
 6/(π²s²) of the 6/(π²(r+1)²) of δ that the round has.
 
 Where this departs from the publication:

@@ -11,9 +11,9 @@ Where this departs from the publication:
 - Accuracies are in units of R, the noise scale; the paper has R = 1. So no change of units changes
   a pull.
 - Phase t gets δ/(t(t+1)), which sums to δ; the published δ/t² sums to 1.64 δ.
-- δ is shared among |Z| - 1 comparisons, one side of the gap between the best item and each other
+- δ is shared among `|Z| - 1` comparisons, one side of the gap between the best item and each other
   one: if these hold, the best item is never out, and nothing else is claimed (docs/bounds.md). The
-  paper pays for |Z|² comparisons, the authors' code for 2|Z|².
+  paper pays for `|Z|²` comparisons, the authors' code for `2|Z|²`.
 - Differences that do not span the space are joined by others too faint to matter, so that there is
   always an estimate; the authors take a pseudo-inverse.
 - With ε > 0 it also stops when no item left can be more than ε better than the best-looking one.

@@ -3,7 +3,7 @@
 A part's kernel, below the part in its file, is a NamedTuple of what compiled code needs to know,
 with implementations of the functions listed here.
 
-What a part with a kernel has:
+What a part with a kernel has::
 
     kernel(stage)    the kernel for a run about to begin (book.Stage), or None
     most_arms        the largest number of arms that it has a kernel for, if there is one

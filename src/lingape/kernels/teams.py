@@ -1,7 +1,7 @@
 """Who plays a run: one thread alone, or the threads of a warp together (lanes/warps.py).
 
 The threads of a team do the same thing with numbers that each keeps for itself, and share arrays
-that are split (functions.on_gpu). Each thread writes its own elements of these, in loops
+that are split (functions.on_gpu). Each thread writes its own elements of these, in loops::
 
     k = begin(team)
     while k < count:

@@ -2,10 +2,10 @@
 
 For y = x_i - x_j and q = A⁻¹y the score of an arm is u²/(1 + v), with u = xᵀq and v = ‖x‖² in the
 norm of A⁻¹. By Cauchy-Schwarz u² ≤ v‖y‖², so that a score is at most u²/(1 + u²/‖y‖²), which rises
-with |u|. Therefore only arms with a |u| as large as some best score calls for can win.
+with `|u|`. Therefore only arms with a `|u|` as large as some best score calls for can win.
 
-All arms with a large |u| are known for some directions q that were looked at before, the pivots.
-In a direction at an angle φ from a pivot p,
+All arms with a large `|u|` are known for some directions q that were looked at before, the pivots.
+In a direction at an angle φ from a pivot p::
 
     |xᵀq| / ‖q‖ ≤ |xᵀp| cos φ + √(‖x‖² - (xᵀp)²) sin φ   (‖p‖ = 1).
 

@@ -47,8 +47,8 @@ MANY = 2
 # After so many pulls for each dimension a pull moves the estimate of very many arms by so little
 # that a round can do with looking at few of them.
 EARLY = 5
-#: What it changes that a leader has once beaten a rival (Tirinzoni and Degenne 2022): nothing, when
-#: to stop, or also what to pull.
+#: What it changes that a leader has once beaten a rival (Tirinzoni and Degenne 2022): nothing,
+#: when to stop, or also what to pull.
 Elimination: TypeAlias = Literal["none", "stop", "sample"]
 
 
@@ -179,8 +179,8 @@ class Conversation(Savable):
         """Return `n` arms to pull side by side.
 
         pending: arms pulled but not told yet. They, and the arms chosen on the way to `n`, count
-        in the design when choosing, so that workers get different arms where that helps; they
-        never count in the estimate or in the decision to stop.
+            in the design when choosing, so that workers get different arms where that helps; they
+            never count in the estimate or in the decision to stop.
         """
         self._refuse_if_done()
         n = checked_whole("n", n, least=1)
@@ -325,12 +325,14 @@ class EachArm:
     problem: Problem
 
     def pick(self, estimate: LeastSquares) -> int:
+        """Return the next arm that was not pulled by `estimate`, or the one pulled least."""
         if (arm := estimate.first_unpulled()) is not None:
             return arm
         can_pull = self.problem.can_pull
         return int(np.where(can_pull, estimate.counts, estimate.pulls + 1).argmin())
 
     def over(self, estimate: LeastSquares) -> bool:
+        """Whether all arms were pulled by `estimate`."""
         return estimate.first_unpulled() is None
 
 
@@ -351,12 +353,14 @@ class Spanning:
     problem: Problem
 
     def pick(self, estimate: LeastSquares) -> int:
+        """Return the next arm of the spanning set that was not pulled by `estimate`."""
         for arm in self.problem.spanning:
             if estimate.counts[arm] == 0:
                 return arm
         return EachArm(self.problem).pick(estimate)
 
     def over(self, estimate: LeastSquares) -> bool:
+        """Whether all means follow from the pulls in `estimate`."""
         return estimate.ready
 
 
@@ -608,7 +612,7 @@ def adaptive_only(explorer: Conversation, bound: Any) -> None:
 
 
 def checked_m(m: Any, problem: Problem) -> int:
-    """Return the number of arms to find, or raise.
+    """Return the number m of arms to find in a `problem`, or raise.
 
     Raises InvalidArgument unless it is a whole number below the number of answers.
 

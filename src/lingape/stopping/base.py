@@ -30,7 +30,12 @@ class StoppingRule(Protocol):
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
     ) -> tuple[Contest, bool]:
-        """Return the closest contest, and whether it settles the question."""
+        """Return the closest contest, and whether it settles the question.
+
+        contests: how arms are compared.
+        estimate: of all means; it may be rebuilt.
+        contest: the closest by `contests`.
+        """
         ...
 
     def kept(self) -> Any:

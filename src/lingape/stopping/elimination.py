@@ -46,6 +46,10 @@ class Eliminating:
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
     ) -> tuple[Contest, bool]:
+        """Return the closest contest, and whether the leader has beaten all rivals.
+
+        contests, estimate, contest: as for StoppingRule.
+        """
         leader = contest.leader
         margins, _ = contests.margins(estimate, leader)
         means = contests.means(estimate)

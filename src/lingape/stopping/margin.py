@@ -41,6 +41,10 @@ class Margin:
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
     ) -> tuple[Contest, bool]:
+        """Return the closest contest, and whether its margin is at most ε.
+
+        contests, estimate, contest: as for StoppingRule.
+        """
         epsilon = self.problem.epsilon
         if contest.margin <= epsilon and not estimate.fresh:
             estimate.rebuild()  # before the final decision

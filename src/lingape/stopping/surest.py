@@ -56,6 +56,10 @@ class Surest:
     def judge(
         self, contests: Contests, estimate: LeastSquares, contest: Contest
     ) -> tuple[Contest, bool]:
+        """Return the contest, and False: the question stays open.
+
+        contests, estimate, contest: as for StoppingRule.
+        """
         slack = LEADER * (self.problem.noise_scale + abs(contest.margin))
         if self.moment is None or contest.margin < self.moment.margin - slack:
             self.moment = Moment(contest.leader, contest.margin)
