@@ -67,7 +67,7 @@ def test_the_first_level_changes_nothing():
         for values, given in zip(placed, (counts, sums), strict=True):
             values[list(arms)] = given
         estimate.load(*placed)
-        widths.append(Mixture().widths(problem, estimate, list(arms)[0])[list(arms)])
+        widths.append(Mixture().widths(problem, estimate, next(iter(arms)))[list(arms)])
     assert widths[0] == pytest.approx(widths[1], rel=1e-9)
 
 

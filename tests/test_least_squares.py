@@ -175,7 +175,7 @@ def test_what_cannot_be_inverted_is_refused_without_a_trace():
     features[:, 2] = features[:, 0] + features[:, 1] + 1e-8 * features[:, 2]
     estimate = LeastSquares(3e7 * features, ridge=1.0)
     told = 0
-    with pytest.raises(IllConditioned, match="closer to 1"):  # noqa: PT012
+    with pytest.raises(IllConditioned, match="closer to 1"):
         for arm in list(range(8)) * 100:
             estimate.update(arm, 1.0)
             told += 1

@@ -3,6 +3,8 @@
 import math
 import subprocess
 import sys
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -32,13 +34,13 @@ from lingape.study import Row
 from lingape.trace import Trace, TracePoint, trace
 
 pytest.importorskip("matplotlib")
-from matplotlib import rcParams  # noqa: E402
-from matplotlib.collections import LineCollection, PathCollection  # noqa: E402
-from matplotlib.colors import to_rgba  # noqa: E402
+from matplotlib import rcParams
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_rgba
 
-from lingape import plots  # noqa: E402
-from lingape.plots import arms, learnt, style  # noqa: E402
-from lingape.plots.style import GREY  # noqa: E402
+from lingape import plots
+from lingape.plots import arms, learnt, style
+from lingape.plots.style import GREY
 
 EASY = canonical(3, 1.0)
 
@@ -141,7 +143,7 @@ class TestStoppingTimes:
 
 
 class TestStoppingCurve:
-    PLACES = {"near": 2.0, "far": 1.0}
+    PLACES: ClassVar = {"near": 2.0, "far": 1.0}
 
     def test_means_in_the_order_of_x(self):
         figure = plots.stopping_curve(CUT, self.PLACES, xlabel="angle")
@@ -234,7 +236,7 @@ class TestMargin:
         )
         assert spans[0][0] == seen.points[0].pulls
         assert spans[-1][1] == seen.points[-1].pulls
-        for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
+        for (_, end), (start, _) in pairwise(spans):
             assert start == pytest.approx(end)
 
     def test_rows_are_the_contests_and_the_rest_are_others(self):

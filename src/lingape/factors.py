@@ -8,7 +8,8 @@ a number, and for interactions an amount for each combination of their levels.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -593,7 +594,7 @@ def _merged(
 def _checked_factor(name: Any, values: Iterable[Level], number: bool, *, least: int = 2) -> Factor:
     if not isinstance(name, str) or not name.strip() or not encodable(name):
         raise InvalidProblem(f"A factor's name is a text; got {glimpse(name)}.")
-    if isinstance(values, str | Set | Mapping) or not isinstance(values, Iterable):
+    if isinstance(values, str | AbstractSet | Mapping) or not isinstance(values, Iterable):
         raise InvalidProblem(
             f"Give a list of levels for the factor {name}, such as ['low', 'high']; got "
             f"{glimpse(values)}."

@@ -114,7 +114,7 @@ def test_half_a_head_on_more_sockets_than_there_may_be_files(stalled):
 @pytest.mark.parametrize("text", [b"", HALF, HALF_BODY])
 def test_clients_that_send_half_a_request_are_disconnected(stalled, text):
     server = stalled(Limits(head=0.3, body=0.3))
-    assert all([ended(server.connect(text)) for _ in range(3)])
+    assert all(ended(server.connect(text)) for _ in range(3))
     connection = server.connect(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert heard(connection, b"version")
     connection.sendall(HALF)  # after a whole one

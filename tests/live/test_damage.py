@@ -87,7 +87,7 @@ def test_an_event_with_a_flipped_letter(url):
         for reason in look(url):
             assert type(reason) in KINDS, reason
             assert text[20:60] not in str(reason)  # nobody's log in messages
-        ads, other = experiments(url)
+        _, other = experiments(url)
         assert other.pulls == 7
         change(url, "UPDATE entries SET text = ? WHERE name = 'ads' AND seq = ?", text, seq)
     assert look(url)[0].args[0].startswith("No ticket")

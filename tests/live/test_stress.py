@@ -4,6 +4,7 @@ import random
 import threading
 from collections import Counter
 from contextlib import contextmanager
+from itertools import chain
 
 import crew
 import pytest
@@ -127,7 +128,9 @@ def test_whatever_fails_the_log_has_what_was_acknowledged(context, url, share, n
     found = [results.get(timeout=300) for _ in crowd]
     for process in crowd:
         process.join()
-    acknowledged, refused, unknown = (sum((each[i] for each in found), []) for i in range(3))
+    acknowledged, refused, unknown = (
+        list(chain.from_iterable(each[i] for each in found)) for i in range(3)
+    )
     with Experiment.open(url, "ads") as experiment:
         experiment.verify()
         events = experiment.events()

@@ -182,7 +182,7 @@ class _DistinctRows:
     kept: list[FloatArray] = field(default_factory=list)
     hashes: list[Words] = field(default_factory=list)
     waiting: int = 0
-    limit: np.uint64 = np.uint64(2**64 - 1)
+    limit: np.uint64 = np.uint64(2**64 - 1)  # noqa: RUF009  cannot be changed
 
     def add(self, features: FloatArray) -> None:
         hashes = _hashes(features, self.seed)

@@ -66,7 +66,7 @@ def restore(replay: Replay, snapshot: Snapshot) -> bool:
         corrections = {seq: (by, reward) for seq, by, reward in data["corrections"]}
         carried: Any = data["carried"] and from_data(data["carried"], place=2)
         times = deque(data["times"], maxlen=RECENT)
-        reasons = {arm: reason for arm, reason in data["reasons"]}
+        reasons = dict(data["reasons"])
         archived, last = bool(data["archived"]), float(data["last"])
         diary, settled_pulls = Diary.from_data(data["diary"]), int(data["settled_pulls"])
         waiting = sum(map(len, early.values()))

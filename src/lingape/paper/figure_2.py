@@ -1,5 +1,7 @@
 """Figure 2: samples against the gap, where a static strategy is optimal."""
 
+from itertools import pairwise
+
 from .. import plots
 from ..environments import canonical
 from ..study import Study
@@ -66,7 +68,7 @@ def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
     difference = {gap: of["XY-static"] - of["LinGapE"] for gap, of in means.items()}
     slower = {gap: of["XY-adaptive"] / of["XY-static"] for gap, of in means.items()}
     listed = ", ".join(f"{ratio[gap]:.2f} at Δ = {gap:g}" for gap in gaps)
-    widening = all(difference[a] > difference[b] for a, b in zip(gaps, gaps[1:], strict=False))
+    widening = all(difference[a] > difference[b] for a, b in pairwise(gaps))
     return [
         Claim(
             "LinGapE needs fewer samples than XY-static, although static is nearly optimal here",

@@ -1,6 +1,7 @@
 """What every bound obeys."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ BuildBound: TypeAlias = Callable[[], Bound]
 def wider_for_smaller_delta(build: BuildBound) -> None:
     """More confidence costs width."""
     widths = [_widths(build(), delta=delta) for delta in (0.2, 0.05, 1e-3, 1e-9)]
-    for wide, wider in zip(widths, widths[1:], strict=False):
+    for wide, wider in pairwise(widths):
         require((wide[1:] < wider[1:]).all(), "a smaller δ did not widen every interval")
 
 

@@ -201,7 +201,7 @@ class Refusal(BaseModel):
     kind: str | None = Field(None, description="The name of the exception.")
 
 
-ERRORS: dict[int | str, Any] = dict.fromkeys(("4XX", "500", "503"), {"model": Refusal})
+ERRORS: dict[int | str, Any] = {code: {"model": Refusal} for code in ("4XX", "500", "503")}
 
 
 def answers(kind: Any, status: int = 200) -> dict[str, Any]:
