@@ -1,0 +1,52 @@
+"""Files that repeat facts from elsewhere: they agree."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import lingape
+from test_package import kept_files
+
+ROOT = Path(__file__).parent.parent
+TESTS = ROOT / ".github" / "workflows" / "tests.yml"
+REGISTRIES = ("pypi.org", "pythonhosted.org", "npmjs.com", "npmjs.org", "anaconda.org")
+
+
+def test_versions_and_dates_agree():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    heading = f"## {lingape.__version__} ({cited['date-released']})"
+    assert cited["version"] == lingape.__version__
+    assert re.search("^## .*$", (ROOT / "CHANGES.md").read_text("utf-8"), re.M)[0] == heading
+
+
+@pytest.mark.skipif(not TESTS.exists(), reason="source archives have no workflows")
+def test_pythons_that_are_promised_are_tested():
+    jobs = yaml.safe_load(TESTS.read_text("utf-8"))["jobs"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    said = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    tested = jobs["linux"]["strategy"]["matrix"]["python"]
+    assert said == tested
+    assert set(jobs["others"]["strategy"]["matrix"]["python"]) <= set(tested)
+    assert project["requires-python"] == f">={tested[0]}"
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_files_that_are_named_exist(page):
+    text = (ROOT / page).read_text("utf-8")
+    text = re.sub(r"```.*?```|Write `.*?`", "", text, flags=re.S)  # code, and files of recipes
+    linked = re.findall(r"\]\((?!\w+:)([^)#]+)", text)
+    named = re.findall(r"(?<![\w/.])((?:[\w.-]+/)*[\w-]+\.(?:md|py|toml|txt|yml))\b", text)
+    assert named
+    for name in {*linked, *named}:
+        found = [ROOT / name, ROOT / "src" / "lingape" / name]
+        assert any(path.exists() for path in found), name
+
+
+def test_no_file_names_the_host_of_a_registry():
+    for path in kept_files():
+        if path.is_file() and path != Path(__file__):
+            text = path.read_text("utf-8", errors="ignore")
+            assert not any(host in text for host in REGISTRIES), path
