@@ -196,10 +196,9 @@ class Complexity:
 def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) -> Complexity:
     """Return every quantity that the paper defines for a problem with this θ.
 
-    ridge: λ, for Theorem 2.
-
     problem: the arms, all of which can be pulled and be the answer.
     theta: θ, a weight for each feature.
+    ridge: λ, for Theorem 2.
 
     >>> from lingape import soare
     >>> instance = soare(3, angle=0.1)

@@ -296,9 +296,7 @@ class Factors:
     ) -> "Factors":
         """Return the arms in the rows of a table.
 
-        columns: what they are called.
-        rows: the values in each, arm by arm.
-        roles: what the columns are for.
+        roles: what the columns are for, with the values in each, arm by arm.
         interactions, exclude, per_arm: as for Factors.
         """
         names = None if roles.names is None else tuple(roles.names)

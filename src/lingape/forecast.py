@@ -25,18 +25,39 @@ FITTED = 1e-6  # of the largest mean: what a model may miss, for rounding
 
 @dataclass(frozen=True)
 class Cost:
-    """How many pulls an explorer will take, if θ is as assumed."""
+    """How many pulls an explorer will take, if θ is as assumed.
+
+    explorer: which one it is.
+    quantiles: pulls by probability: so many are enough in 10, 50 and 90 % of cases; infinite
+        beyond the limit.
+    mean: of the pulls; None if some run was stopped at the limit.
+    settled: the share of runs that ended within the limit.
+    wrong: the share that ended on a wrong arm.
+
+    >>> cost = Cost("race", {0.1: 100, 0.5: 200, 0.9: 400}, mean=230.0, settled=1.0, wrong=0.0)
+    >>> cost.quantiles[0.5]
+    200
+    """
 
     explorer: str
-    quantiles: dict[float, float]  # by probability; infinite beyond the limit
-    mean: float | None  # None if some run was stopped at the limit
-    settled: float  # the share of runs that ended within the limit
-    wrong: float  # the share that ended on a wrong arm
+    quantiles: dict[float, float]
+    mean: float | None
+    settled: float
+    wrong: float
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Stopping times of explorers under draws of θ."""
+    """Stopping times of explorers under draws of θ.
+
+    rows: the runs.
+    max_pulls: where they were stopped.
+
+    >>> row = Row("race", "draw 0", 0, 0, True, 120, (70, 50), "settled", 0.01)
+    >>> (cost,) = Forecast([row], max_pulls=1000).costs()
+    >>> cost.explorer, cost.mean, cost.settled
+    ('race', 120.0, 1.0)
+    """
 
     rows: list[Row]
     max_pulls: int
@@ -75,9 +96,16 @@ def from_prior(
 ) -> list[Instance]:
     """Return instances whose θ are drawn from a Gaussian prior with this standard deviation.
 
+    problem: the arms, and what rewards are like.
+    draws: how many instances.
+    seed: of the draws.
     prior_scale: of each weight; where arms are combinations of factors, of the effect of each
         level. A reasonable guess is half the size that would surprise you.
     rate: see from_gap.
+
+    >>> instances = from_prior(Problem([[1, 0], [0, 1]], noise=1.0), prior_scale=0.5, draws=3)
+    >>> [instance.name for instance in instances]
+    ['draw 0', 'draw 1', 'draw 2']
     """
     size, problem = _positive("prior_scale", prior_scale), problem.anew()
     space, rng = _space(problem), np.random.default_rng(seed)
@@ -97,9 +125,18 @@ def from_gap(
     θ has a random direction and the length that gives this gap: the hardest cases that
     matter. Duplicates of the best arm do not count as the next. Where arms are combinations of
     factors, their effects just add up, so that every model of the factors is right.
+
+    problem: the arms, and what rewards are like.
+    draws: how many instances.
+    seed: of the draws.
     rate: for rewards in a range, the average of all arms' means, in the middle unless given, where
         rewards can scatter most. θ is moved accordingly, and drawn again where means lie outside
         of the range.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise="binary")
+    >>> (instance,) = from_gap(problem, gap=0.1, draws=1, rate=0.3)
+    >>> sorted((instance.arms @ instance.theta).round(6).tolist())
+    [0.25, 0.35]
     """
     size, problem = _positive("gap", gap), problem.anew()
     answers = problem.can_answer
@@ -124,6 +161,11 @@ def models(problem: Problem) -> dict[str, Problem]:
     These are main effects, with interactions (those of the problem, or of all pairs if it has
     none), and one feature per arm. Models that come to the same are one; those with more than
     MOST_FEATURES features are left out.
+
+    >>> from lingape import Factors
+    >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
+    >>> {name: other.rank for name, other in models(Problem(factors, noise=1.0)).items()}
+    {'main effects': 3, 'with all pairs or one feature per arm': 4}
     """
     problem = problem.anew()
     factors = problem.factors
@@ -161,9 +203,20 @@ def forecast(
 
     Rewards in a range lie at its two ends, where they scatter most; others have Gaussian noise on
     the problem's scale.
+
+    problem: the arms, and what rewards are like.
+    explorers: as for Study.
+    max_pulls: where runs are stopped.
+    jobs, progress: as for `Study.run`.
     instances: of the problem's arms that are not retired, perhaps with other features that give
         the same means.
     noise_scale: that of the simulation, where the problem leaves it open.
+
+    >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
+    >>> instances = from_gap(problem, gap=1.0, draws=5)
+    >>> (cost,) = forecast(problem, ["lingape"], instances, max_pulls=10_000, jobs=1).costs()
+    >>> cost.explorer, cost.settled
+    ('lingape', 1.0)
     """
     problem = problem.anew()
     # An equivalent problem is played, in which more is better, and the unit is the standard

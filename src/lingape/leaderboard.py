@@ -83,6 +83,11 @@ class BoardOptions:
     quick: few instances and runs, as a quick check.
     deltas: at which Race and LinGapE are compared.
     data: instances made from real data, if any.
+    jobs: how many processes; -1 for one per core.
+    tell: called with what is being done, in words.
+
+    >>> BoardOptions(seeds=10).duel_seeds, BoardOptions(quick=True).duel_limit
+    (50, 300000)
     """
 
     seeds: int = 40
@@ -106,13 +111,26 @@ class BoardOptions:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """The results of a comparison."""
+    """The results of a comparison.
+
+    options: how long was compared.
+    confident: what each explorer took on each instance, until it was sure.
+    tied: the same where arms tie.
+    budget: what explorers with a budget found, beside the budget.
+    speeds: rounds per second, by explorer.
+    refused: what could not be played, in words.
+    duels: of Race and LinGapE.
+
+    >>> board = Board(BoardOptions(quick=True), confident=[], tied=[], budget=[], speeds={})
+    >>> board.lost(), board.everywhere_better()
+    ([], [])
+    """
 
     options: BoardOptions
     confident: list[Cell]
     tied: list[Cell]
-    budget: list[tuple[int, Cell]]  # with the budget
-    speeds: dict[str, float]  # rounds per second
+    budget: list[tuple[int, Cell]]
+    speeds: dict[str, float]
     refused: list[str] = field(default_factory=list)
     duels: list[Duel] = field(default_factory=list)
 
@@ -353,7 +371,14 @@ def _told(duels: list[Duel]) -> dict[str, Any]:
 
 
 def compare_all(options: BoardOptions) -> Board:
-    """Run the comparison."""
+    """Run the comparison.
+
+    options: how long to compare.
+
+    >>> options = BoardOptions(quick=True)
+    >>> board = compare_all(options)  # doctest: +SKIP
+    >>> print(board.lost())  # doctest: +SKIP
+    """
     entries, limit = [*EXPLORERS, *VARIANTS], options.max_pulls
     duels = _duels(options)
     confident, refused = _judged(entries, QUICK if options.quick else HARD, options, limit=limit)

@@ -10,6 +10,9 @@ from .errors import InvalidArgument
 def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return an interval that holds the error rate with at least this confidence, exactly.
 
+    errors: how many there were.
+    runs: out of how many.
+
     >>> low, high = clopper_pearson(0, 100)
     >>> low, round(high, 4)
     (0.0, 0.0362)
@@ -25,7 +28,15 @@ def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tupl
 
 
 def at_most(errors: int, runs: int, p: float) -> float:
-    """Return the probability of at most this many errors."""
+    """Return the probability of at most this many errors.
+
+    errors: how many at most.
+    runs: out of how many.
+    p: the probability of each, between 0 and 1.
+
+    >>> round(at_most(1, 10, 0.05), 4)
+    0.9139
+    """
     a, b = math.log(p), math.log1p(-p)
     whole = math.lgamma(runs + 1)
     return math.fsum(

@@ -76,6 +76,14 @@ def remaining(explorer: Any) -> Remaining | None:
     It can for Race, for LinGapE with m = 1 and others that compare gaps with their intervals, and
     for those that have a budget, while they are not done and once arms can be compared, in up to
     100 dimensions. The same state has the same forecast.
+
+    >>> from lingape import LinGapE, Problem
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0))
+    >>> remaining(explorer) is None
+    True
+    >>> explorer.tell_many([0, 1] * 20, [0.6, 0.0] * 20)
+    >>> remaining(explorer).median > 1
+    True
     """
     if isinstance(explorer, BudgetExplorer):
         left = float(explorer.left)

@@ -28,8 +28,13 @@ TOML_KEYS = ("factors", "numbers", "interactions", "exclude", "per_arm")
 class ArmTable(NamedTuple):
     """Arms as they were read.
 
+    names: of the arms, if there is a column for them.
     arms: their features, or the factors that they are combinations of.
     notes: sentences that say what was taken for what.
+
+    >>> table = ArmTable(["plain", "picture"], [[1.0, 0.0], [1.0, 1.0]], notes=[])
+    >>> table.problem(noise="binary").name(1)
+    'picture'
     """
 
     names: list[str] | None
@@ -65,10 +70,20 @@ def read_arms(
     are features as they are; beside factors, or if `numbers` names them, there is a constant too.
     What cannot be told is refused. An NPY file is an array of shape (K, d). A TOML file has the
     arguments of Factors.
+
+    path: the file; its ending says what it is.
     name: the column that holds names.
     factors, numbers, ignore: columns that are factors, numbers that matter, or neither.
     interactions, exclude, per_arm: as for Factors.
     header: whether a CSV file begins with a row of headings; found out unless given.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "mails.toml")
+    ...     _ = path.write_text('factors = {tone = ["warm", "dry"], length = ["short", "long"]}')
+    ...     table = read_arms(path)
+    >>> print(table.arms)
+    4 arms, 3 features: constant, tone=dry, length=long
     """
     said = Said.of(name, factors=factors, numbers=numbers, ignore=ignore)
     modelled: dict[str, Any] = {

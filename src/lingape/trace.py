@@ -13,12 +13,21 @@ from .runs import MAX_PULLS, Lane, Result, Seed, check_run, run
 
 
 class TracePoint(NamedTuple):
-    """The closest contest after a number of pulls."""
+    """The closest contest after a number of pulls.
+
+    pulls: how many.
+    leader: the arm that looked best.
+    rival: the arm that might have beaten it by most.
+    margin: B(t): how much better than the leader the rival may be, at most.
+
+    >>> TracePoint(pulls=120, leader=0, rival=2, margin=0.31).margin
+    0.31
+    """
 
     pulls: int
     leader: int
     rival: int
-    margin: float  # B(t): how much better than the leader the rival may be, at most
+    margin: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +36,16 @@ class Trace:
 
     There are no points before arms can be compared, and none at all for explorers without a
     contest between arms, such as XYAdaptive and RAGE, which compare arms at the end of a phase.
+
+    problem: what was explored.
+    points: the closest contests, in order.
+    result: that of the run.
+
+    >>> from lingape import LinGapE, canonical
+    >>> instance = canonical(3, gap=1.0)
+    >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), points=5, lane="plain")
+    >>> seen.points[0].leader, seen.points[-1].margin <= 0, seen.result.arm
+    (0, True, 0)
     """
 
     problem: Problem

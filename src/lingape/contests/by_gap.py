@@ -29,10 +29,9 @@ class ByGap(Contests):
     B(t) ≤ ε, and 0 is not safely compared with a rounding error. The same goes for exact
     duplicates of the leader.
 
-    truth: means to compare by instead of the estimated ones, for explorers that know them.
-
     problem: the arms, and what counts as an answer.
     bound: says how wrong each estimated gap can be, by its `widths`.
+    truth: means to compare by instead of the estimated ones, for explorers that know them.
 
     >>> from lingape import Mixture
     >>> contests = ByGap(Problem([[1, 0], [0, 1]], noise=1.0), Mixture())

@@ -21,9 +21,8 @@ class Eliminating:
 
     All intervals hold at all times together, so that a rival that the leader once beat is beaten.
 
-    sample: whether beaten rivals are not asked about any more, either.
-
     problem: the arms, and what counts as an answer.
+    sample: whether beaten rivals are not asked about any more, either.
 
     >>> from lingape import Mixture
     >>> from lingape.contests import ByGap
