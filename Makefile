@@ -41,7 +41,7 @@ errata: $(READY)  ## what other readings of the paper would change (rows 3, 4, 1
 
 readme: $(READY)  ## rewrite what README.md and the guides print
 	$(BIN)/python tests/console.py README.md
-	$(BIN)/python tests/guides.py docs/guides/*.md
+	$(BIN)/python tests/guides.py docs/guides/*.md docs/coming-from/*.md
 
 guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
 	$(BIN)/python -m benchmarks.guarantees

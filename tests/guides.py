@@ -1,12 +1,14 @@
-"""The guides in docs/guides: run what is in them, and compare or rewrite what it prints.
+"""The pages of the site with commands and code: run them, and compare or rewrite what they print.
 
 A page is one session, in a folder with the files that lie beside the guides. Its Python blocks
 share their names, and what one prints is in the text block after it. A console block holds
 commands after "$ ", each with what it prints. Blocks that take long come after <!-- slow -->.
-`make readme` rewrites all of it.
+Those after <!-- needs PACKAGE --> are not compared. `make readme` rewrites all of it, these where
+the package is installed.
 """
 
 import contextlib
+import importlib.util
 import io
 import re
 import shutil
@@ -17,9 +19,12 @@ from pathlib import Path
 from console import ROOT, STEP, lasting, printed
 
 GUIDES = ROOT / "docs" / "guides"
-PAGES = sorted(GUIDES.glob("*.md"))
+COMING_FROM = ROOT / "docs" / "coming-from"
+SINGLE = [ROOT / "docs" / name for name in ("start.md", "trials.md", "simulations.md")]
+PAGES = [*sorted([*GUIDES.glob("*.md"), *COMING_FROM.glob("*.md")]), *SINGLE]
 BLOCK = re.compile(
-    r"(?P<slow><!-- slow -->\n+)?```(?:console\n(?P<shell>\$ .*?)|python\n(?P<code>.*?))```"
+    r"(?P<needs><!-- needs (?P<package>\w+) -->\n+)?(?P<slow><!-- slow -->\n+)?"
+    r"```(?:console\n(?P<shell>\$ .*?)|python\n(?P<code>.*?))```"
     r"(?:\n+```text\n(?P<said>.*?)```)?",
     re.S,
 )
@@ -30,7 +35,7 @@ class Session:
 
     def __init__(self, folder):
         self.folder, self.names = folder, {}
-        for path in GUIDES.iterdir():
+        for path in [*GUIDES.iterdir(), *COMING_FROM.iterdir()]:
             path.suffix == ".md" or shutil.copy(path, folder)
 
     def python(self, code):
@@ -50,7 +55,7 @@ def check(page, folder, *, slow):
     """Run the blocks of a page, slow ones too or not, and compare what they print."""
     session = Session(folder)
     for block in BLOCK.finditer(page.read_text()):
-        if block["slow"] and not slow:
+        if block["needs"] or (block["slow"] and not slow):
             continue
         if block["shell"]:
             assert lasting(session.shell(block["shell"])) == lasting(block["shell"])
@@ -64,7 +69,9 @@ def rewritten(text):
         session = Session(Path(folder))
 
         def block(match):
-            start = match["slow"] or ""
+            if match["needs"] and importlib.util.find_spec(match["package"]) is None:
+                return match[0]
+            start = (match["needs"] or "") + (match["slow"] or "")
             if match["shell"]:
                 return f"{start}```console\n{session.shell(match['shell'])}```"
             output = session.python(match["code"])

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from guides import GUIDES, PAGES, ROOT, check
+from guides import COMING_FROM, GUIDES, PAGES, ROOT, check
 
 OTHERS = ("README.md", "docs/live.md")  # with links to check
 QUICK = ("ab-tests", "assays", "batches", "several-metrics", "what-can-go-wrong")
@@ -13,6 +13,11 @@ QUICK = ("ab-tests", "assays", "batches", "several-metrics", "what-can-go-wrong"
 @pytest.mark.parametrize("name", QUICK)
 def test_guides_print_what_they_say(name, tmp_path):
     check(GUIDES / f"{name}.md", tmp_path, slow=False)
+
+
+@pytest.mark.parametrize("name", ["authors-code", "mabwiser", "optuna"])
+def test_pages_for_users_of_other_tools_print_what_they_say(name, tmp_path):
+    check(COMING_FROM / f"{name}.md", tmp_path, slow=False)
 
 
 @pytest.mark.slow
