@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lingape import Factors, Problem
+from lingape.live.reports import PAGE
 
 AXE = (Path(__file__).parent / "vendor/axe.min.js").read_text("utf-8")
 TABS = ("arms", "factors", "progress", "activity", "check", "certificate", "log")
@@ -709,6 +710,8 @@ def test_a_report_is_one_file_with_everything(mails, visit, tmp_path):
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as a report").click()
     saved.value.save_as(tmp_path / "report.html")
+    licences = (PAGE / "vendor/LICENSES.txt").read_text("utf-8")
+    assert licences in (tmp_path / "report.html").read_text("utf-8")
     status = mails.get("/api/experiments/mails")
     for look in LOOKS.values():
         page = visit(mails, **look)

@@ -59,6 +59,8 @@ def report(
     # "<" would allow a name to end the element.
     text = json.dumps(to_data(data), allow_nan=False).replace("<", "\\u003c")
     script, style = "\n".join(_modules("report.js")), (PAGE / "style.css").read_text("utf-8")
+    # Who copies the chart library has to copy its licences too.
+    licences = (PAGE / "vendor/LICENSES.txt").read_text("utf-8")
     title = escape(status.question or status.name)
     return f"""<!doctype html>
 <html lang="en">
@@ -78,6 +80,8 @@ def report(
 </main>
 <script type="application/json" id="data">{text}</script>
 <script type="module">{script}</script>
+<!--
+{licences}-->
 </body>
 </html>
 """
