@@ -212,11 +212,15 @@ def forecast(
         the same means.
     noise_scale: that of the simulation, where the problem leaves it open.
 
+    >>> from lingape import LinGapE
+    >>> def less_pulled(estimate, leader, rival):
+    ...     return leader if estimate.counts[leader] < estimate.counts[rival] else rival
+    >>> explorers = {"less pulled": lambda problem: LinGapE(problem, pull=less_pulled)}
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
-    >>> instances = from_gap(problem, gap=1.0, draws=5)
-    >>> (cost,) = forecast(problem, ["lingape"], instances, max_pulls=10_000, jobs=1).costs()
+    >>> instances = from_gap(problem, gap=2.0, draws=3)
+    >>> (cost,) = forecast(problem, explorers, instances, max_pulls=10_000, jobs=1).costs()
     >>> cost.explorer, cost.settled
-    ('lingape', 1.0)
+    ('less pulled', 1.0)
     """
     problem = problem.anew()
     # An equivalent problem is played, in which more is better, and the unit is the standard

@@ -7,7 +7,12 @@ from pathlib import Path
 
 
 def provenance() -> dict[str, str]:
-    """Return the commit (in a checkout), the processor and the versions in use."""
+    """Return the commit (in a checkout), the processor and the versions in use.
+
+    >>> found = provenance()
+    >>> "python" in found, "processor" in found
+    (True, True)
+    """
     found = {"processor": _processor(), "python": platform.python_version()}
     for package in ("lingape", "numpy", "numba"):
         try:
@@ -20,7 +25,11 @@ def provenance() -> dict[str, str]:
 
 
 def stamp() -> str:
-    """Return the same as a single line."""
+    """Return the same as a single line.
+
+    >>> stamp().startswith("lingape ")
+    True
+    """
     found = provenance()
     commit = found.pop("commit", None)
     start = f"lingape {found.pop('lingape', '')}" + (f" at {commit}" if commit else "")

@@ -66,7 +66,11 @@ class Remaining(NamedTuple):
 
 
 def two_digits(pulls: float) -> str:
-    """Return a number with the two digits that a forecast has."""
+    """Return a number with the two digits that a forecast has.
+
+    >>> two_digits(1234.5)
+    '1,200'
+    """
     return f"{float(f'{pulls:.2g}'):,.0f}"
 
 

@@ -24,7 +24,16 @@ LONGEST = 1000  # Python's parser may crash on texts that are very long and deep
 
 
 class Call(NamedTuple):
-    """A name with settings, as read."""
+    """A name with settings, as `parse` reads it.
+
+    name: of an explorer, an instance or a part.
+    positional: settings without a name.
+    settings: those with one.
+
+    >>> call = parse("xy_static(design=greedy)")
+    >>> call.name, call.settings
+    ('xy_static', {'design': 'greedy'})
+    """
 
     name: str
     positional: list[Any]
@@ -34,6 +43,10 @@ class Call(NamedTuple):
 @dataclass(frozen=True)
 class Recipe:
     """How to make an explorer for a problem, written as text.
+
+    text: as it was written.
+    kind: the explorer's class.
+    settings: what it is made with, beside the problem.
 
     >>> Recipe.read("xy_static(design=greedy)")
     Recipe('xy_static(design=greedy)')
@@ -74,7 +87,12 @@ class Recipe:
 
 
 def takes_theta(build: Callable[..., Explorer]) -> bool:
-    """Whether an explorer's class, or a function like it, has a parameter theta."""
+    """Whether an explorer's class, or a function like it, has a parameter theta.
+
+    >>> from lingape import LinGapE, XYOracle
+    >>> takes_theta(LinGapE), takes_theta(XYOracle)
+    (False, True)
+    """
     return "theta" in inspect.signature(build).parameters
 
 

@@ -24,7 +24,7 @@ from ..checks import checked_whole
 from ..errors import InvalidArgument, InvalidData
 from .real_data import Chunk, Levels, RealData, Rows, fit
 
-# Which rows the authors use as arms: this gives Δ ≥ 0.05.
+#: Which rows the authors use as arms: this gives Δ ≥ 0.05.
 LEVELS = Levels(best=(-0.88, 1.0), others=(-1.0, -0.93))
 
 Six: TypeAlias = tuple[float, ...]
@@ -44,8 +44,16 @@ _ZEROS = b" ".join(number + b":0.000000" for number in _FEATURES)
 def load_r6a(*paths: str | Path, name: str | None = None) -> RealData:
     """Return θ* and arms from click logs in R6A's format, plain or gzipped.
 
+    paths: of the logs.
     name: what to call the data; by default the file names, because a file does not say whether
         Yahoo! or `write_synthetic_r6a` wrote it.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "visits.gz")
+    >>> theta = write_synthetic_r6a(path, lines=1000, seed=0)
+    >>> data = load_r6a(path)
+    >>> data.name, str(data.rows), data.theta.shape
+    ('click log visits.gz', '1,000 of 1,000 rows', (36,))
     """
     rows = Rows()
     name = name or "click log " + ", ".join(Path(path).name for path in paths)
@@ -59,6 +67,15 @@ def read_r6a(*paths: str | Path, rows: Rows | None = None) -> Iterator[Chunk]:
     user's index slow, a feature's index being its number less 1. Visits are skipped that have
     missing or surplus features, or an article that is not among those that could have been shown,
     or, as by the authors, no positive constant; `rows` counts them.
+
+    paths: of the logs.
+    rows: counts what was read and used, if given.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "visits.gz")
+    >>> theta = write_synthetic_r6a(path, lines=1000, seed=0)
+    >>> sum(len(outcomes) for features, outcomes in read_r6a(path))
+    1000
     """
     if not paths:
         raise InvalidArgument("There must be at least one click log to read; got no path.")
@@ -175,7 +192,18 @@ def write_synthetic_r6a(
     Users and articles have the constant and memberships drawn from a Dirichlet distribution; an
     article is shown at random and clicked with probability (1 + zᵀθ)/2. Means lie between -0.995
     and -0.855, about as in the real data, with visits on either side of the authors' levels.
-    Gzipped if the name ends in .gz. The same seed writes the same file.
+    The same seed writes the same file.
+
+    path: of the file; gzipped if the name ends in .gz.
+    lines: how many visits.
+    seed: of all that is drawn.
+    articles: how many there are.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "visits.gz")
+    >>> theta = write_synthetic_r6a(path, lines=1000, seed=0)
+    >>> theta.shape
+    (36,)
     """
     for word, value, least in ("lines", lines, 1), ("articles", articles, 1), ("seed", seed, 0):
         checked_whole(word, value, least=least)

@@ -22,13 +22,21 @@ SHARE = 0.1  # of the rows are good enough for the best arm, where no levels are
 THIN = 1e-4  # a direction this much thinner than the widest is the rounding of the features
 POOL = 100_000  # distinct rows to draw arms from: 29 MB of 36 features
 
-Chunk: TypeAlias = tuple[FloatArray, FloatArray]  # features (n, d) and outcomes ±1 (n,)
+#: Some rows of a data set: features (n, d) and outcomes ±1 (n,).
+Chunk: TypeAlias = tuple[FloatArray, FloatArray]
 Words: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass
 class Rows:
-    """How many rows of a data set were read, and how many of them were used."""
+    """How many rows of a data set were read, and how many of them were used.
+
+    read: malformed ones too.
+    used: those that were whole.
+
+    >>> print(Rows(read=1200, used=1150))
+    1,150 of 1,200 rows
+    """
 
     read: int = 0
     used: int = 0
@@ -43,7 +51,14 @@ class Rows:
 
 
 class Levels(NamedTuple):
-    """Between which means, both ends excluded, the best arm and the others are drawn."""
+    """Between which means, both ends excluded, the best arm and the others are drawn.
+
+    best: the best arm's mean lies between these.
+    others: so do the means of the others.
+
+    >>> Levels(best=(-0.88, 1.0), others=(-1.0, -0.93)).best
+    (-0.88, 1.0)
+    """
 
     best: tuple[float, float]
     others: tuple[float, float]
@@ -54,6 +69,12 @@ def default_levels(means: FloatArray) -> Levels:
 
     The best arm is from the best tenth of the rows, the others are worse than all of that tenth by
     0.05 or more. The level is rounded to 0.01, as people write them.
+
+    means: of all rows.
+
+    >>> best, others = default_levels(np.linspace(-0.5, 0.5, 101))
+    >>> best[0], round(others[1], 2)
+    (0.4, 0.35)
     """
     level = round(float(np.quantile(means, 1.0 - SHARE)), 2)
     return Levels(best=(level, 1.0), others=(-1.0, level - GAP))
@@ -68,6 +89,14 @@ class RealData:
     theta: θ*, the ridge regression of the outcomes on the features of all rows used.
     rows: how many rows were read and used.
     levels: which rows may be the best arm and which the others.
+
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.uniform(-0.5, 0.5, size=(500, 3)).round(2)
+    >>> outcomes = np.where(rng.uniform(-1, 1, size=500) < features @ [0.9, -0.5, 0.2], 1.0, -1.0)
+    >>> data = fit([(features, outcomes)], name="clicks")
+    >>> instance = data.sample(4, seed=1)
+    >>> instance.name, instance.arms.shape
+    ('clicks, 4 arms, seed 1', (4, 3))
     """
 
     name: str
@@ -137,9 +166,19 @@ def fit(
 ) -> RealData:
     """Return θ* = (ZᵀZ + ridge·I)⁻¹ Zᵀy over all chunks, and a pool of their distinct rows.
 
+    chunks: of features (n, d) and outcomes ±1 (n,).
+    name: which data it is, for people.
+    ridge: of the regression.
     levels: as in RealData; `default_levels` where left out.
     rows: what the reader of the chunks counts in; where left out, every row counts as read.
     pool: how many distinct rows to keep; where there are more, `seed` says which.
+
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.uniform(-0.5, 0.5, size=(500, 3)).round(2)
+    >>> outcomes = np.where(rng.uniform(-1, 1, size=500) < features @ [0.9, -0.5, 0.2], 1.0, -1.0)
+    >>> data = fit([(features, outcomes)], name="clicks")
+    >>> str(data.rows), data.theta.shape
+    ('500 of 500 rows', (3,))
     """
     sample = _DistinctRows(pool, seed)
     used, gram, moment = 0, np.zeros((0, 0)), np.zeros(0)

@@ -11,7 +11,7 @@ from .settings import lingape as paper_lingape
 from .settings import synthetic_problem
 from .table_1 import reproduce_table_1
 
-# What `lingape reproduce` knows.
+#: What `lingape reproduce` knows: by name, what reproduces a table or figure of the paper.
 EXPERIMENTS: dict[str, Callable[[PageOptions], Page]] = {
     "table1": reproduce_table_1,
     "figure1": reproduce_figure_1,

@@ -12,7 +12,16 @@ FOUR = ("LinGapE", "XY-static", "XY-adaptive", "XY-oracle")
 
 
 def reproduce_figure_1(options: PageOptions) -> Page:
-    """Return Figure 1: d = 2…10, four algorithms."""
+    """Return Figure 1: d = 2…10, four algorithms.
+
+    options: how many runs, in how many processes; also as `lingape reproduce figure1`.
+
+    It plays every run, which takes minutes even if `quick`::
+
+        page = reproduce_figure_1(PageOptions(quick=True))
+        for claim in page.claims:
+            print(claim.says, claim.verdict)
+    """
     dimensions = (2, 3, 5) if options.quick else tuple(range(2, 11))
     instances = {soare(d, ANGLE): d for d in dimensions}
     study = Study(

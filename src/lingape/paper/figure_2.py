@@ -14,7 +14,16 @@ MUCH = 20  # times the samples of XY-static after which XY-adaptive may stop
 
 
 def reproduce_figure_2(options: PageOptions) -> Page:
-    """Return Figure 2: canonical arms, K = d = 5."""
+    """Return Figure 2: canonical arms, K = d = 5.
+
+    options: how many runs, in how many processes; also as `lingape reproduce figure2`.
+
+    It plays every run, which takes minutes even if `quick`::
+
+        page = reproduce_figure_2(PageOptions(quick=True))
+        for claim in page.claims:
+            print(claim.says, claim.verdict)
+    """
     gaps = (0.1, 0.3, 0.5) if options.quick else GAPS
     instances = {canonical(K, gap): gap for gap in gaps}
     study = Study(

@@ -29,7 +29,16 @@ def lingape_tight(problem: Problem) -> LinGapE:
 
 
 def reproduce_figure_3(options: PageOptions) -> Page:
-    """Return Figure 3, on R6A if it is given, else on MovieLens."""
+    """Return Figure 3, on R6A if it is given, else on MovieLens.
+
+    options: how many runs, in how many processes; also as `lingape reproduce figure3`.
+
+    It plays every run, which takes minutes even if `quick`::
+
+        page = reproduce_figure_3(PageOptions(quick=True))
+        for claim in page.claims:
+            print(claim.says, claim.verdict)
+    """
     data = load_movielens() if options.r6a is None else load_r6a(*options.r6a)
     numbers = (5, 10) if options.quick else ARMS
     instances = {data.sample(k, seed): k for k in numbers for seed in range(options.runs)}

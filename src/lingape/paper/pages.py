@@ -26,6 +26,9 @@ class PageOptions:
     tell: called with progress messages.
     r6a: Yahoo's log, for Figure 3; MovieLens is used instead if None.
     synthetic: whether that log is made up.
+
+    >>> PageOptions(quick=True).runs, PageOptions(repeats=100).runs
+    (2, 100)
     """
 
     repeats: int = 10
@@ -48,11 +51,19 @@ class PageOptions:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper's Section 7, and whether it holds."""
+    """A statement of the paper's Section 7, and whether it holds.
+
+    says: the statement.
+    holds: whether it does, in these runs.
+    by: how much, in numbers.
+
+    >>> Claim("LinGapE needs fewer samples than XY-static", True, "3.1 times fewer.").verdict
+    'holds'
+    """
 
     says: str
     holds: bool
-    by: str  # how much, in numbers
+    by: str
 
     @property
     def verdict(self) -> str:
@@ -62,14 +73,37 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A table or figure of the paper, reproduced."""
+    """A table or figure of the paper, reproduced.
+
+    name: of the files, such as "table1".
+    title: of the page.
+    about: what was run, in sentences.
+    table: rows of cells; the first row is the heading.
+    claims: what the paper says of it.
+    rows: for the CSV: every run.
+    draw: returns the figure.
+    notes: what else there is to say.
+
+    >>> from lingape import plots
+    >>> page = Page(
+    ...     name="gap",
+    ...     title="Samples against the gap",
+    ...     about="Mean pulls over 2 runs.",
+    ...     table=[["gap", "LinGapE"], ["0.5", "410"]],
+    ...     claims=[Claim("Fewer samples than XY-static", True, "2.0 times fewer.")],
+    ...     rows=[{"explorer": "LinGapE", "seed": 0, "pulls": 410}],
+    ...     draw=lambda: plots.distribution({"LinGapE": [410, 380]}),
+    ... )
+    >>> page.markdown("lingape reproduce gap").splitlines()[0]
+    '# Samples against the gap'
+    """
 
     name: str
     title: str
     about: str
-    table: list[list[str]]  # the first row is the heading
+    table: list[list[str]]
     claims: list[Claim]
-    rows: list[dict[str, Any]]  # for the CSV: every run
+    rows: list[dict[str, Any]]
     draw: "Callable[[], Figure]"
     notes: list[str] = field(default_factory=list)
 

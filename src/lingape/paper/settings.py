@@ -22,6 +22,7 @@ SYNTHETIC: dict[str, Any] = {
     "delta": 0.05,
 }
 
+#: LinGapE with the bound and the ridge of the paper, for a problem.
 lingape = partial(LinGapE, bound=BOUND, ridge=RIDGE)
 lingape_tracking = partial(LinGapE, bound=BOUND, ridge=RIDGE, pull=Tracking())
 xy_static = partial(XYStatic, bound=PRINTED)
@@ -34,5 +35,11 @@ xy_oracle_corrected = partial(XYOracle, bound=FixedDesign(comparisons="K"))
 
 
 def synthetic_problem(instance: Instance) -> Problem:
-    """Return the problem as posed in the synthetic experiments: R = 1, S = 2, ε = 0, δ = 0.05."""
+    """Return the problem as posed in the synthetic experiments: R = 1, S = 2, ε = 0, δ = 0.05.
+
+    >>> from lingape import soare
+    >>> problem = synthetic_problem(soare(5, 0.01))
+    >>> problem.noise.scale, problem.norm_bound, problem.epsilon, problem.delta
+    (1.0, 2.0, 0.0, 0.05)
+    """
     return instance.problem(**SYNTHETIC)

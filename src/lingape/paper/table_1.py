@@ -16,7 +16,16 @@ D, ANGLE = 5, 0.01
 
 
 def reproduce_table_1(options: PageOptions) -> Page:
-    """Return Table 1, over many runs instead of one."""
+    """Return Table 1, over many runs instead of one.
+
+    options: how many runs, in how many processes; also as `lingape reproduce table1`.
+
+    It plays every run, which takes minutes even if `quick`::
+
+        page = reproduce_table_1(PageOptions(quick=True))
+        for claim in page.claims:
+            print(claim.says, claim.verdict)
+    """
     study = Study(
         {
             "XY-static": settings.xy_static,

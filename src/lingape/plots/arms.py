@@ -32,6 +32,10 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
 
     counts_by_label: for each run the pulls of each arm. Of many arms, those pulled most are drawn.
     names: of the arms.
+
+    >>> figure = allocation({"race": [12, 40, 3], "uniform": [30, 30, 30]}, names=["a", "b", "c"])
+    >>> type(figure).__name__
+    'Figure'
     """
     counts = {label: style.as_numbers(values) for label, values in counts_by_label.items()}
     if not counts:
@@ -83,6 +87,14 @@ def margin(trace: Trace) -> "Figure":
     The run stops when B(t) falls to ε. The axis of B(t) is logarithmic, but linear near 0.
 
     trace: what `lingape.trace.trace` returned.
+
+    >>> from lingape import LinGapE, canonical
+    >>> from lingape.trace import trace
+    >>> instance = canonical(3, gap=1.0)
+    >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain")
+    >>> figure = margin(seen)
+    >>> figure.axes[-1].get_xlabel()
+    'pulls'
     """
     points = trace.points
     if not points:
@@ -137,6 +149,16 @@ def intervals(explorer: Explorer) -> "Figure":
     that may still be best are drawn. The intervals of XYOracle with test="true" lie around the
     true gaps, with which it compares. For pulls fixed in advance only upper ends are proven
     (docs/bounds.md).
+
+    explorer: one with estimates of all arms and a bound for the gaps between them.
+
+    >>> from lingape import LinGapE
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.5, names=["red", "blue"]))
+    >>> for arm, reward in [(0, 0.2), (1, 0.9), (0, 0.1), (1, 0.8)]:
+    ...     explorer.tell(arm, reward)
+    >>> figure = intervals(explorer)
+    >>> figure.axes[0].get_xlabel()
+    'estimated mean minus that of blue'
     """
     gaps, widths, leader, truth = _gaps(explorer)
     problem = explorer.problem

@@ -63,6 +63,12 @@ def save(figure: "Figure", *paths: str | Path) -> list[Path]:
 
     paths: with the ending .png, .svg or .pdf, that file; anything else is a stem, and gets a PNG
         and an SVG. The same figure gives the same bytes, with the same version of matplotlib.
+
+    >>> import tempfile
+    >>> from lingape import plots
+    >>> figure = plots.distribution({"race": [310, 275, 402]})
+    >>> [file.name for file in save(figure, f"{tempfile.mkdtemp()}/race")]
+    ['race.png', 'race.svg']
     """
     if not paths:
         raise InvalidArgument("save needs to know where; pass a path, such as 'figures/margin'.")

@@ -8,14 +8,24 @@ from .results import Row
 
 
 class Pace(NamedTuple):
-    """How far a study has come, and how fast it goes."""
+    """How far a study has come, and how fast it goes: what `Study.run` tells its `progress`.
+
+    done, total: runs that have ended, and all runs.
+    pulls: in the runs of this session.
+    speed: rounds per second, of all processes together.
+    elapsed: seconds since the start.
+    left: seconds to the end, estimated.
+
+    >>> print(Pace(done=30, total=40, pulls=60_000, speed=1.5e6, elapsed=70.0, left=20.0))
+    30/40 runs, 1,500,000 rounds per second, about 20 s left
+    """
 
     done: int
     total: int
-    pulls: int  # in the runs of this session
-    speed: float  # rounds per second, of all processes together
-    elapsed: float  # seconds
-    left: float  # seconds, estimated
+    pulls: int
+    speed: float
+    elapsed: float
+    left: float
 
     def __str__(self) -> str:
         return (

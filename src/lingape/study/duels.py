@@ -15,7 +15,11 @@ FAR = 0.99  # the quantile that says how long unlucky runs are
 
 
 class Ratio(NamedTuple):
-    """A ratio with its 95 % interval."""
+    """A ratio with its 95 % interval.
+
+    >>> print(Ratio(0.505, low=0.439, high=0.581))
+    0.505 (0.439 – 0.581)
+    """
 
     value: float
     low: float
@@ -27,7 +31,25 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Duel:
-    """The runs of a challenger and of a champion on one instance, seed by seed."""
+    """The runs of a challenger and of a champion on one instance, seed by seed.
+
+    world: what pays, as in the study.
+    delta: the error rate of their problem.
+    challenger, champion: their runs, summarised.
+    challenger_pulls, champion_pulls: of each run; those with the same seed met the same noise.
+
+    >>> from lingape import Study
+    >>> from lingape.study import Row
+    >>> study = Study(["race", "lingape"], ["soare(5, 0.1)"], seeds=3)
+    >>> rows = [
+    ...     Row(name, "soare(5, 0.1)", seed, 0, True, n, (n, 0), "settled", 0.01)
+    ...     for name, pulls in [("race", [31, 27, 40]), ("lingape", [65, 59, 70])]
+    ...     for seed, n in enumerate(pulls)
+    ... ]
+    >>> duel = Duel.of(Results(study, rows))
+    >>> duel.challenger.explorer, duel.champion_pulls.tolist()
+    ('race', [65.0, 59.0, 70.0])
+    """
 
     world: str
     delta: float
@@ -55,6 +77,18 @@ def mean_ratio(duels: Sequence[Duel]) -> Ratio:
 
     The interval is the delta method's, for ratios of means of runs that are paired by seed. It
     covers the chance in these runs; it says nothing about other instances.
+
+    >>> from lingape import Study
+    >>> from lingape.study import Row
+    >>> study = Study(["race", "lingape"], ["soare(5, 0.1)"], seeds=3)
+    >>> rows = [
+    ...     Row(name, "soare(5, 0.1)", seed, 0, True, n, (n, 0), "settled", 0.01)
+    ...     for name, pulls in [("race", [31, 27, 40]), ("lingape", [65, 59, 70])]
+    ...     for seed, n in enumerate(pulls)
+    ... ]
+    >>> duel = Duel.of(Results(study, rows))
+    >>> print(mean_ratio([duel]))
+    0.505 (0.439 – 0.581)
     """
     logs, variances = [], []
     for duel in duels:

@@ -16,13 +16,36 @@ _KEYS = ("explorers", "instances", "seeds", "max_pulls", "world", "problem", "la
 
 
 def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
-    """Return the arms in a file, with a θ, as an instance that has the file's name."""
+    """Return the arms in a file, with a θ, as an instance that has the file's name.
+
+    path: of a table of arms, as for `read_arms`.
+    theta: the weights of their features, which give their mean rewards.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "arms.csv")
+    >>> size = path.write_text("width,height\\n1,0\\n0,1\\n1,1\\n")
+    >>> instance = read_instance(path, theta=[0.5, 0.2])
+    >>> instance.name, instance.arms.shape
+    ('arms.csv', (3, 2))
+    """
     world = Gaussian(read_arms(path).features, list(theta))  # which checks them
     return Instance(Path(path).name, np.array(world.arms), np.array(world.theta))
 
 
 def read_study(path: str | Path) -> Study:
-    """Return the study that a TOML file describes; see `lingape simulate --help`."""
+    """Return the study that a TOML file describes; see `lingape simulate --help`.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "study.toml")
+    >>> size = path.write_text('''
+    ... explorers = ["race", "lingape"]
+    ... instances = ["soare(5, 0.1)"]
+    ... seeds = 20
+    ... ''')
+    >>> study = read_study(path)
+    >>> len(study), list(study.explorers)
+    (40, ['race', 'lingape'])
+    """
     path = Path(path)
     try:
         with path.open("rb") as file:

@@ -38,6 +38,10 @@ class Row:
     counts: how many of each arm.
     ending: why it ended, in words.
     seconds: how long it took.
+
+    >>> row = Row("race", "soare(2, 0.5)", 7, 0, True, 12, (4, 2, 6), "settled", 0.01)
+    >>> row.settled, row.key
+    (True, ('race', 'soare(2, 0.5)', 7))
     """
 
     explorer: str
@@ -187,6 +191,16 @@ class Cell:
     lower_bound: no algorithm needs fewer pulls on average (Gaussian noise, ε = 0); None if not
         known.
     ratio: mean / lower_bound.
+
+    >>> from lingape import Study
+    >>> study = Study(["race"], ["soare(5, 0.1)"], seeds=2)
+    >>> rows = [
+    ...     Row("race", "soare(5, 0.1)", seed, 0, True, pulls, (pulls, 0), "settled", 0.01)
+    ...     for seed, pulls in enumerate([31, 29])
+    ... ]
+    >>> [cell] = Results(study, rows).summary()
+    >>> cell.mean, cell.standard_error, cell.errors
+    (30.0, 1.0, 0)
     """
 
     explorer: str
@@ -219,6 +233,14 @@ class Results:
 
     study: which it is.
     rows: the result of each run.
+
+    >>> from lingape import LinGapE, Study
+    >>> def less_pulled(estimate, leader, rival):
+    ...     return leader if estimate.counts[leader] < estimate.counts[rival] else rival
+    >>> explorers = {"less pulled": lambda problem: LinGapE(problem, pull=less_pulled)}
+    >>> results = Study(explorers, ["canonical(2, 2.0)"], seeds=3).run(jobs=1)
+    >>> [(cell.explorer, cell.runs) for cell in results.summary()]
+    [('less pulled', 3)]
     """
 
     study: "Study"

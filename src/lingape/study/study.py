@@ -38,7 +38,7 @@ MOST_JOBS, MOST_SEEDS = 10_000, 1_000_000
 CHUNK = 0.3  # seconds for which a worker is sent runs
 ON_GPU = 100_000  # runs after which a GPU hands over results
 Task: TypeAlias = tuple[str, str, int]  # explorer, instance and seed
-# What makes an explorer for a problem: a class, a function like one, or a text (specs.py).
+#: What makes an explorer for a problem: a class, a function like one, or a text such as "race".
 Builder: TypeAlias = Callable[..., Explorer] | str
 
 

@@ -1,5 +1,7 @@
 """The laws that every explorer and every bound obeys, for ours and for yours.
 
+In your tests::
+
     from lingape.testing import EXPLORER_LAWS
 
     @pytest.mark.parametrize("law", EXPLORER_LAWS.values(), ids=EXPLORER_LAWS)

@@ -14,6 +14,7 @@ from ..explorers import LinGapE
 from ..pulls import greedy
 from .judging import errors_allowed, require
 
+#: Makes a new bound.
 BuildBound: TypeAlias = Callable[[], Bound]
 
 
@@ -108,6 +109,7 @@ def _widths(
     return bound.widths(problem, estimate, 0)
 
 
+#: What every bound obeys, by name; a law takes what makes a bound.
 BOUND_LAWS: dict[str, Callable[[BuildBound], None]] = {
     law.__name__: law
     for law in (

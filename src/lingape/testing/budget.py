@@ -20,7 +20,7 @@ from . import explorers as laws
 from .explorers import BuildExplorer, Tape, generic, pulls_of
 from .judging import errors_allowed, refusal, require
 
-# Makes a new explorer for a problem and a number of pulls.
+#: Makes a new explorer for a problem and a number of pulls.
 BuildBudgetExplorer: TypeAlias = Callable[[Problem, int], Explorer]
 
 
@@ -184,6 +184,7 @@ def _budgeted(
     return obeyed
 
 
+#: What every explorer with a fixed budget obeys, by name; a law takes what makes an explorer.
 BUDGET_LAWS: dict[str, Callable[[BuildBudgetExplorer], None]] = {
     law.__name__: law
     for law in (

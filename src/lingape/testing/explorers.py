@@ -20,6 +20,7 @@ from ..problem import Problem
 from ..runs import play, run
 from .judging import errors_allowed, refusal, require
 
+#: Makes a new explorer for a problem; the true means are for yardsticks that may know them.
 BuildExplorer: TypeAlias = Callable[[Problem, FloatArray], Explorer]
 
 ROUNDS = 200  # enough for several rebuilds of every cache
@@ -31,6 +32,10 @@ class Tape:
     means: of the arms.
     scale: the standard deviation of the Gaussian noise.
     seed: of the noise.
+
+    >>> one, other = (Tape(np.array([0.5, 0.2]), seed=3) for _ in range(2))
+    >>> [one.pay(0), one.pay(1)] == [other.pay(arm) for arm in (0, 1)]
+    True
     """
 
     def __init__(self, means: FloatArray, *, scale: float = 1.0, seed: int = 0) -> None:
@@ -43,7 +48,14 @@ class Tape:
 
 
 def pulls_of(explorer: Explorer, tape: Tape, rounds: int = ROUNDS) -> list[int]:
-    """Return the arms that `explorer` pulls, told what `tape` pays, in at most `rounds` pulls."""
+    """Return the arms that `explorer` pulls, told what `tape` pays, in at most `rounds` pulls.
+
+    >>> from lingape import LinGapE
+    >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1))
+    >>> pulls = pulls_of(explorer, Tape(np.array([0.0, 1.0]), scale=0.1))
+    >>> explorer.done, explorer.recommend(), len(pulls) == int(explorer.counts.sum())
+    (True, 1, True)
+    """
     pulled: list[int] = []
     while not explorer.done and len(pulled) < rounds:
         pulled.append(explorer.ask())
@@ -322,6 +334,7 @@ def play_yields_what_run_reports(build: BuildExplorer) -> None:
     require("epsilon" in str(again), f"the limit's message names no way out: {again}")
 
 
+#: What every explorer obeys, by name; a law takes what makes an explorer.
 EXPLORER_LAWS: dict[str, Callable[[BuildExplorer], None]] = {
     law.__name__: law
     for law in (
