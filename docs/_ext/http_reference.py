@@ -1,0 +1,130 @@
+"""The directive `http-reference`: every request of the service, from its OpenAPI document.
+
+The document itself is written beside the page, as openapi.json.
+"""
+
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+Schema = dict[str, Any]
+
+
+@cache
+def document() -> Schema:
+    """Return the OpenAPI document of a service with tokens."""
+    from lingape.live.server import create_app
+
+    with tempfile.TemporaryDirectory() as folder:
+        app = create_app(f"sqlite:///{folder}/none.db", write_token="w" * 32, read_token="r" * 32)
+        found: Schema = app.openapi()
+    return found
+
+
+class HttpReference(SphinxDirective):
+    """All requests, then all objects that they send and receive. For pages in Markdown."""
+
+    def run(self) -> list[nodes.Node]:
+        api = document()
+        lines = ["## Requests", ""]
+        for path, methods in api["paths"].items():
+            for method, request in methods.items():
+                lines += [f"### `{method.upper()} {path}`", "", *told(request)]
+        lines += ["## Objects", ""]
+        for name, schema in api["components"]["schemas"].items():
+            lines += [f"({anchor(name)})=", f"### {name}", "", *described(schema)]
+        parsed = nodes.container()
+        source, line = self.get_source_info()
+        self.state.nested_parse(StringList(lines, source), line, parsed, match_titles=True)
+        return parsed.children
+
+
+def told(request: Schema) -> list[str]:
+    """Return the lines that describe a request."""
+    lines = [request.get("description", request["summary"]), ""]
+    if request.get("parameters"):
+        lines += ["| parameter | in | type | |", "|---|---|---|---|"]
+        for one in request["parameters"]:
+            kind = kind_of(one["schema"]) + ("" if one.get("required") else ", optional")
+            text = cell(one.get("description", ""))
+            lines.append(f"| `{one['name']}` | {one['in']} | {kind} | {text} |")
+        lines.append("")
+    if "requestBody" in request:
+        lines += [f"Body: {contents(request['requestBody'])}.", ""]
+    for status, answer in request["responses"].items():
+        if status.startswith("2"):
+            lines += [f"Answer ({status}): {contents(answer)}.", ""]
+    return lines
+
+
+def contents(message: Schema) -> str:
+    """Return what a body or an answer holds, with its media type."""
+    parts = [
+        f"{kind_of(held['schema'])}, `{media}`" if held.get("schema") else f"`{media}`"
+        for media, held in message.get("content", {}).items()
+    ]
+    return " or ".join(parts) or "nothing"
+
+
+def described(schema: Schema) -> list[str]:
+    """Return the lines that describe an object."""
+    lines = [schema["description"], ""] if "description" in schema else []
+    if not schema.get("properties"):
+        return [*lines, f"{kind_of(schema)}.", ""]
+    lines += ["| field | type | |", "|---|---|---|"]
+    for name, field in schema["properties"].items():
+        kind = kind_of(field) + ("" if name in schema.get("required", ()) else ", optional")
+        text = field.get("description", "")
+        if field.get("default") is not None:
+            text = f"{text} Default: `{json.dumps(field['default'])}`."
+        lines.append(f"| `{name}` | {kind} | {cell(text)} |")
+    return [*lines, ""]
+
+
+def kind_of(schema: Schema) -> str:
+    """Return the type of a value in words, with links to objects."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{anchor(name)})"
+    for word in ("anyOf", "oneOf", "allOf"):
+        if word in schema:
+            return " or ".join(dict.fromkeys(map(kind_of, schema[word])))
+    if "const" in schema or "enum" in schema:
+        values = schema.get("enum") or [schema["const"]]
+        return " or ".join(f"`{json.dumps(value)}`" for value in values)
+    kind = schema.get("type", "any value")
+    if kind == "array":
+        return f"list of {kind_of(schema['items'])}" if schema.get("items") else "list"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return f"object with values: {kind_of(schema['additionalProperties'])}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def anchor(name: str) -> str:
+    return f"http-{name.lower()}"
+
+
+def cell(text: str) -> str:
+    """Return a text that fits into a table."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def write_document(app: Sphinx, exception: Exception | None) -> None:
+    if exception is None and app.builder.format == "html":
+        text = json.dumps(document(), indent=2, ensure_ascii=False)
+        Path(app.outdir, "openapi.json").write_text(text + "\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("http-reference", HttpReference)
+    # Before autodoc reads signatures, since it replaces their defaults in place.
+    app.connect("builder-inited", lambda app: document() and None)
+    app.connect("build-finished", write_document)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,44 @@
+"""The directive `claims`: what the pages of `lingape reproduce` say of the paper's claims, as a table."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+CLAIM = re.compile(r"^- (?P<says>.*) — \*\*(?P<verdict>.*?)\*\*: (?P<by>.*)$", re.M)
+
+
+class Claims(SphinxDirective):
+    """A row for each claim on pages beside this one. For pages in Markdown."""
+
+    required_arguments = 1
+    optional_arguments = 20
+
+    def run(self) -> list[nodes.Node]:
+        folder = Path(self.env.doc2path(self.env.docname)).parent
+        lines = ["| | the paper says | | measured |", "|---|---|---|---|"]
+        for name in self.arguments:
+            page = folder / f"{name}.md"
+            self.env.note_dependency(str(page))
+            text = page.read_text(encoding="utf-8")
+            title = text[2 : text.index(":")]
+            found = list(CLAIM.finditer(text))
+            if not found:
+                raise self.error(f"{page} has no claims in the form that `lingape reproduce` writes.")
+            for claim in found:
+                cells = (part.replace("|", r"\|") for part in claim.groups())
+                says, verdict, by = cells
+                lines.append(f"| [{title}]({name}.md) | {says} | **{verdict}** | {by} |")
+        parsed = nodes.container()
+        source, line = self.get_source_info()
+        self.state.nested_parse(StringList(lines, source), line, parsed)
+        return parsed.children
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("claims", Claims)
+    return {"parallel_read_safe": True}
