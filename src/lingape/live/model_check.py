@@ -192,7 +192,10 @@ def certified(replay: Replay, found: ModelCheck, values: Values) -> LogCertifica
 
 
 def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
-    """Compare `rewards` with the linear model of a `problem`, and with R if it is known.
+    """Compare rewards with the linear model, and with R if it is known.
+
+    problem: the arms, and what rewards are like.
+    rewards: how many each arm has, their average and the sum of squared distances from it.
 
     >>> from lingape.live.replay import Averages
     >>> rewards = Averages(2)

@@ -78,6 +78,8 @@ def mean_ratio(duels: Sequence[Duel]) -> Ratio:
     The interval is the delta method's, for ratios of means of runs that are paired by seed. It
     covers the chance in these runs; it says nothing about other instances.
 
+    duels: one for each instance.
+
     >>> from lingape import Study
     >>> from lingape.study import Row
     >>> study = Study(["race", "lingape"], ["soare(5, 0.1)"], seeds=3)
