@@ -1,11 +1,14 @@
 # Each target sets up what it needs in .venv, from nothing but Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
+DEMO := .venv/demo
 READY := .venv/ready
+RELEASE := .venv-release/bin
+INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees format clean
+.PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees format constraints floors release-check clean
 
-demo: $(READY)  ## LinGapE on the paper's instance
+demo: $(DEMO)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
 
 test: $(READY)  ## every test but the slow ones; PostgreSQL and the browser are Debian's
@@ -18,14 +21,14 @@ check: $(READY)  ## format, lint, types, import contract
 	$(BIN)/lint-imports
 
 slow: $(READY)  ## statistical guarantees, hundreds of kills and large examples, some minutes
-	$(BIN)/pip install --quiet --editable '.[dev,examples]'
+	$(INSTALL) '.[dev,examples]'
 	$(BIN)/pytest -m slow -rA
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
 
 bench-gpu: $(READY)  ## speed, error rates and Figure 1 on an NVIDIA GPU, some minutes, into benchmarks/results
-	$(BIN)/pip install --quiet --editable '.[dev,gpu]'
+	$(INSTALL) '.[dev,gpu]'
 	$(BIN)/python -m benchmarks.gpu
 	$(BIN)/python -m benchmarks.gpu_ties
 	$(BIN)/python -m benchmarks.figure_1 gpu
@@ -50,11 +53,36 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+constraints: $(RELEASE)/uv  ## write the newest versions of all that the targets install into constraints.txt
+	$(RELEASE)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
+		--no-annotate --no-header --no-emit-index-url --no-emit-find-links \
+		--output-file constraints.txt pyproject.toml
 
-$(READY): pyproject.toml
+floors: $(RELEASE)/uv  ## tests with Python 3.11 and the oldest versions that pyproject.toml allows
+	$(RELEASE)/uv venv --quiet --clear --python 3.11 .venv-floors
+	$(RELEASE)/uv pip install --quiet --python .venv-floors --resolution lowest-direct \
+		--editable '.[all,dask]'
+	$(RELEASE)/uv pip freeze --python .venv-floors --exclude-editable >.venv-floors/floors.txt
+	$(RELEASE)/uv pip install --quiet --python .venv-floors --constraint .venv-floors/floors.txt \
+		httpx hypothesis pyarrow==15 pytest pytest-xdist scipy
+	.venv-floors/bin/pytest -n auto $(FLOORS)
+
+release-check: $(RELEASE)/uv  ## build the source archive and the wheel into dist, and try them
+	.ci/release
+
+clean:
+	rm -rf .venv .venv-floors .venv-release .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(DEMO): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lingape needs Python 3.11 or later; pass one with make PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[dev]'
-	touch $(READY)
+	$(INSTALL) '.[sim]'
+	touch $@
+
+$(READY): $(DEMO)
+	$(INSTALL) '.[dev]'
+	touch $@
+
+$(RELEASE)/uv:
+	$(PYTHON) -m venv .venv-release
+	$(RELEASE)/pip install --quiet build twine uv
