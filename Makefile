@@ -42,9 +42,9 @@ leaderboard: $(READY)  ## compare all explorers, into docs/leaderboard, some min
 errata: $(READY)  ## what other readings of the paper would change (rows 3, 4, 13, 25 and 32 of ERRATA.md)
 	$(BIN)/python -m benchmarks.errata
 
-readme: $(READY)  ## rewrite what README.md and the guides print
+readme: $(READY)  ## rewrite what README.md and pages of the site print
 	$(BIN)/python tests/console.py README.md
-	$(BIN)/python tests/guides.py docs/guides/*.md docs/coming-from/*.md
+	$(BIN)/python tests/guides.py docs/start.md docs/trials.md docs/simulations.md docs/guides/*.md docs/coming-from/*.md
 
 guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
 	$(BIN)/python -m benchmarks.guarantees

@@ -43,6 +43,8 @@ nb_execution_timeout = 300
 nb_merge_streams = True
 copybutton_exclude = ".linenos, .gp, .go"  # prompts, and what commands print
 
+smartquotes = False  # "each" is to be copied
+
 # Names: docstrings are plain, and `x` in them is code.
 default_role = "code"
 add_module_names = False

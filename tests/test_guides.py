@@ -1,28 +1,29 @@
-"""What the guides show is what happens."""
+"""What pages of the site show is what happens."""
 
 import re
 
 import pytest
 
-from guides import COMING_FROM, GUIDES, PAGES, ROOT, check
+from guides import PAGES, ROOT, check
 
 OTHERS = ("README.md", "docs/live.md")  # with links to check
-QUICK = ("ab-tests", "assays", "batches", "several-metrics", "what-can-go-wrong")
+QUICK = {
+    *("ab-tests", "assays", "batches", "several-metrics", "what-can-go-wrong"),
+    *("authors-code", "mabwiser", "optuna"),
+    *("start", "trials", "simulations"),
+}
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_guides_print_what_they_say(name, tmp_path):
-    check(GUIDES / f"{name}.md", tmp_path, slow=False)
-
-
-@pytest.mark.parametrize("name", ["authors-code", "mabwiser", "optuna"])
-def test_pages_for_users_of_other_tools_print_what_they_say(name, tmp_path):
-    check(COMING_FROM / f"{name}.md", tmp_path, slow=False)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem in QUICK], ids=lambda page: page.stem
+)
+def test_pages_print_what_they_say(page, tmp_path):
+    check(page, tmp_path, slow=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_guides_print_what_they_say_also_where_it_takes_long(page, tmp_path):
+def test_pages_print_what_they_say_also_where_it_takes_long(page, tmp_path):
     check(page, tmp_path, slow=True)
 
 

@@ -1,4 +1,4 @@
-"""Figures of speed: docs/speed.md and README.md show what was recorded last."""
+"""Figures of speed: docs/speed.md shows what was recorded last."""
 
 from pathlib import Path
 
@@ -8,9 +8,7 @@ from benchmarks import gpu, record, speed
 from benchmarks.timing import Figure
 
 ROOT = Path(__file__).parent.parent
-PAGE, README = (
-    (ROOT / name).read_text(encoding="utf-8") for name in ("docs/speed.md", "README.md")
-)
+PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
 
 
 def cells_of(text):
@@ -45,16 +43,6 @@ def test_the_page_shows_what_was_recorded(recorded):
     assert len(found) > 5
     assert {what: shown.get(what) for what in found} == found
     assert f"commit {commit}" in PAGE
-
-
-def test_so_does_the_readme():
-    found, commit = figures_on_processors()
-    shown = {what: row for what, row in cells_of(README).items() if what in found}
-    assert len(shown) > 5
-    for what, (time, that) in shown.items():
-        now, beside = found[what]
-        assert time == now and beside.startswith(that), what
-    assert f"commit {commit}" in README
 
 
 def test_last_figures_and_yardsticks_stand_beside_new_ones():

@@ -114,7 +114,10 @@ def list_what_is_described(
         described = DESCRIBED.match(line)
         if described and known >= (names := set(described[1].split(", "))):
             before = "" if listing or not i or not lines[i - 1] else "\n"
-            lines[i] = f"{before}:{role} {described[1]}: {line[described.end() :]}"
+            together = described[1].replace(
+                " ", ""
+            )  # Sphinx takes the first of two words for a type
+            lines[i] = f"{before}:{role} {together}: {line[described.end() :]}"
             listing, done = True, done | names
         elif listing and not line.startswith(" "):
             lines[i] = f"\n{line}"
@@ -145,7 +148,9 @@ def comments_of(cls: type) -> dict[str, str]:
         if isinstance(part, ast.AnnAssign) and not ast.unparse(part.annotation).startswith("Class")
     ]
     rows = source.splitlines()
-    beside = [rows[part.end_lineno - 1][part.end_col_offset :].partition("#")[2] for part in fields]
+    beside = [
+        rows[part.end_lineno - 1][part.end_col_offset :].partition("#")[2] for part in fields
+    ]
     texts = [text.strip(" :") for text in beside]
     return {
         ast.unparse(part.target): text[:1].upper() + text[1:]

@@ -28,7 +28,9 @@ class Claims(SphinxDirective):
             title = text[2 : text.index(":")]
             found = list(CLAIM.finditer(text))
             if not found:
-                raise self.error(f"{page} has no claims in the form that `lingape reproduce` writes.")
+                raise self.error(
+                    f"{page} has no claims in the form that `lingape reproduce` writes."
+                )
             for claim in found:
                 cells = (part.replace("|", r"\|") for part in claim.groups())
                 says, verdict, by = cells

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from outpost import Outpost
 
-from console import ROOT, lasting
 from lingape.cli import main
 from lingape.cli.live import open_experiment
 from lingape.live import Experiment
@@ -296,37 +294,6 @@ def test_a_server_says_what_to_do(url):
     text = "".join(lines)
     for words in ("at http://127.0.0.1:", "in a browser", "lingape live", "Ctrl-C", "No token"):
         assert words in text
-
-
-def snippet(words):
-    """Return the Python in README.md that has these words in it, and what it prints."""
-    readme = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", readme, re.S)
-    (found,) = [block for block in blocks if words in block[0]]
-    return found
-
-
-def python(code, folder):
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize("part", ["experiment.run(", "from_table(frame)", "print(factors)"])
-def test_the_experiments_in_the_readme(part, tmp_path):
-    code, output = snippet(part)
-    assert lasting(python(code, tmp_path)) == lasting(output)
-
-
-def test_the_client_in_the_readme(arms, url, tmp_path):
-    code, output = snippet("Client(")
-    invoke("new", url, "prompts", arms, "--binary")
-    invoke("add", url, "prompts", 0, 1)
-    with Outpost(url) as outpost:
-        code = code.replace("http://127.0.0.1:8000", outpost.url)
-        assert python(code, tmp_path) == output
 
 
 def test_an_export_to_standard_output(arms, url, tmp_path):
