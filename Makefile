@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := .venv/demo
 READY := .venv/ready
+DOCS := .venv/docs
 RELEASE := .venv-release/bin
 INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees format constraints floors release-check clean
+.PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
 
 demo: $(DEMO)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -49,6 +50,10 @@ readme: $(READY)  ## rewrite what README.md and pages of the site print
 guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
 	$(BIN)/python -m benchmarks.guarantees
 
+docs: $(DOCS)  ## the site, into docs/_build/html: tutorials run, links and pages are checked
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -81,6 +86,10 @@ $(DEMO): pyproject.toml constraints.txt
 
 $(READY): $(DEMO)
 	$(INSTALL) '.[dev]'
+	touch $@
+
+$(DOCS): $(READY)
+	$(INSTALL) '.[dev,docs]'
 	touch $@
 
 $(RELEASE)/uv:

@@ -54,7 +54,7 @@ def test_every_public_name_is_in_the_reference_once():
 
 @pytest.mark.parametrize(("module", "name"), listed(), ids=lambda text: text.rpartition(".")[2])
 def test_every_name_has_an_example(module, name):
-    """In its docstring, or on the page: of constants, which have none, and of what takes minutes."""
+    """In its docstring, or on the page: of constants and of what takes minutes."""
     thing = getattr(import_module(module), name)
     documented = inspect.isclass(thing) or inspect.isfunction(thing)
     if not (documented and ">>> " in (inspect.getdoc(thing) or "")):

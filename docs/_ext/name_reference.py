@@ -114,9 +114,8 @@ def list_what_is_described(
         described = DESCRIBED.match(line)
         if described and known >= (names := set(described[1].split(", "))):
             before = "" if listing or not i or not lines[i - 1] else "\n"
-            together = described[1].replace(
-                " ", ""
-            )  # Sphinx takes the first of two words for a type
+            # Without a space, since Sphinx takes the first of two words for a type.
+            together = described[1].replace(" ", "")
             lines[i] = f"{before}:{role} {together}: {line[described.end() :]}"
             listing, done = True, done | names
         elif listing and not line.startswith(" "):

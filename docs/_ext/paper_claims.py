@@ -1,4 +1,4 @@
-"""The directive `claims`: what the pages of `lingape reproduce` say of the paper's claims, as a table."""
+"""The directive `claims`: the paper's claims as a table, from pages of `lingape reproduce`."""
 
 import re
 from pathlib import Path
