@@ -33,12 +33,15 @@ class HttpReference(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         api = document()
+        objects = api["components"]["schemas"]
         lines = ["## Requests", ""]
         for path, methods in api["paths"].items():
             for method, request in methods.items():
-                lines += [f"### `{method.upper()} {path}`", "", *told(request)]
+                lines += [f"### `{method.upper()} {path}`", "", *told(request, objects)]
         lines += ["## Objects", ""]
-        for name, schema in api["components"]["schemas"].items():
+        for name, schema in objects.items():
+            if name.endswith("Body") and name != "ProblemBody":
+                continue  # shown with its request
             lines += [f"({anchor(name)})=", f"### {name}", "", *described(schema)]
         parsed = nodes.container()
         source, line = self.get_source_info()
@@ -46,18 +49,20 @@ class HttpReference(SphinxDirective):
         return parsed.children
 
 
-def told(request: Schema) -> list[str]:
+def told(request: Schema, objects: Schema) -> list[str]:
     """Return the lines that describe a request."""
     lines = [request.get("description", request["summary"]), ""]
-    if request.get("parameters"):
+    asked = [one for one in request.get("parameters", ()) if one["in"] != "path"]
+    if asked:
         lines += ["| parameter | in | type | |", "|---|---|---|---|"]
-        for one in request["parameters"]:
+        for one in asked:
             kind = kind_of(one["schema"]) + ("" if one.get("required") else ", optional")
             text = cell(one.get("description", ""))
             lines.append(f"| `{one['name']}` | {one['in']} | {kind} | {text} |")
         lines.append("")
     if "requestBody" in request:
-        lines += [f"Body: {contents(request['requestBody'])}.", ""]
+        (held,) = request["requestBody"]["content"].values()
+        lines += table_of(objects[held["schema"]["$ref"].rpartition("/")[2]])
     for status, answer in request["responses"].items():
         if status.startswith("2"):
             lines += [f"Answer ({status}): {contents(answer)}.", ""]
@@ -78,7 +83,12 @@ def described(schema: Schema) -> list[str]:
     lines = [schema["description"], ""] if "description" in schema else []
     if not schema.get("properties"):
         return [*lines, f"{kind_of(schema)}.", ""]
-    lines += ["| field | type | |", "|---|---|---|"]
+    return [*lines, *table_of(schema)]
+
+
+def table_of(schema: Schema) -> list[str]:
+    """Return the fields of an object as a table."""
+    lines = ["| field | type | |", "|---|---|---|"]
     for name, field in schema["properties"].items():
         kind = kind_of(field) + ("" if name in schema.get("required", ()) else ", optional")
         text = field.get("description", "")

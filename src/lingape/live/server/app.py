@@ -429,6 +429,10 @@ def _describe(app: FastAPI, *, secured: bool) -> None:
             for path in schema["paths"].values():
                 for operation in path.values():
                     operation["responses"].pop("422", None)  # among 4XX
+            # FastAPI adds the classes of fields too that have a schema of their own.
+            objects, text = schema["components"]["schemas"], json.dumps(schema)
+            for name in [name for name in objects if f'/schemas/{name}"' not in text]:
+                del objects[name]
             if secured:
                 schema.setdefault("components", {})["securitySchemes"] = {
                     "token": {"type": "http", "scheme": "bearer"}
