@@ -5,6 +5,7 @@ DEMO := .venv/demo
 READY := .venv/ready
 DOCS := .venv/docs
 RELEASE := .venv-release/bin
+SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
 
 .PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
@@ -15,11 +16,19 @@ demo: $(DEMO)  ## LinGapE on the paper's instance
 test: $(READY)  ## every test but the slow ones; PostgreSQL and the browser are Debian's
 	$(BIN)/pytest -n auto
 
-check: $(READY)  ## format, lint, types, import contract
+check: $(READY)  ## format, lint, types, import contract, and the files that other programs read
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+	$(SCHEMA) vendor.compose-spec compose.yaml
+	$(BIN)/zizmor --offline --persona=auditor --quiet .github
+	$(BIN)/repo-review --show err .
 
 slow: $(READY)  ## statistical guarantees, hundreds of kills and large examples, some minutes
 	$(INSTALL) '.[dev,examples]'
