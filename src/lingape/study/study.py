@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import re
 import signal
+import sys
 import time
 import zlib
 from collections import deque
@@ -417,10 +418,13 @@ def _children_without_interrupts() -> Iterator[None]:
 
     A terminal sends it to all, and each process would print where it was.
     """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    if sys.platform == "win32":  # has no signal masks
         yield
         return
-    resource_tracker.ensure_running()  # which joblib wants too, and whose start undoes the mask
+    from joblib.externals.loky.backend import resource_tracker as of_joblib
+
+    for tracker in (resource_tracker, of_joblib):  # their start would undo the mask
+        tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
