@@ -546,6 +546,8 @@ def export(url: str, name: str, path: str, json: bool) -> None:
 
 def _input(path: str) -> Path:
     """Return the file to read; where - stands for it, standard input."""
+    if path == "-" and sys.platform == "win32":
+        raise click.UsageError("On Windows, - cannot stand for standard input. Name a file.")
     return Path("/dev/stdin" if path == "-" else path)
 
 

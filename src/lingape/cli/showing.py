@@ -64,7 +64,7 @@ def simulating() -> Iterator[None]:
             del os.environ[ANNOUNCE_IN]
         if times.exists():
             took, last = 0.0, 0.0
-            lines = times.read_text().splitlines()
+            lines = times.read_text(encoding="ascii").splitlines()
             for begun, ended in sorted(tuple(map(float, line.split())) for line in lines):
                 took, last = took + max(0.0, ended - max(begun, last)), max(ended, last)
             say(f"Compiling took {took:.1f} s.", err=True)

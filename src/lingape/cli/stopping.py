@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from ..live.command import Stop
 
 LIMIT, FAILED = 3, 4  # exit codes; 0 is settled, 128 + the signal's number interrupted
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform != "win32":
+    SIGNALS.append(signal.SIGHUP)
 
 
 @contextmanager
@@ -29,7 +33,7 @@ def requests_to_stop() -> "Iterator[Stop]":
                 os.write(2, b"\nStopping when what runs now has ended. Ctrl-C again kills it.\n")
 
     if threading.current_thread() is threading.main_thread():
-        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for sign in SIGNALS:
             # Signals that nohup or a shell set to be ignored stay ignored.
             if signal.getsignal(sign) is not signal.SIG_IGN:
                 before[sign] = signal.signal(sign, handle)

@@ -4,6 +4,7 @@ numba keeps machine code on disk. Here it also notices changes in any file that 
 from, and a process waits for code that another process is compiling.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -26,10 +27,10 @@ from numba.extending import overload
 from . import ANNOUNCE_IN
 from .functions import DECLARED, FILES, LOADED
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # Windows: processes may compile the same code concurrently
-    fcntl = None  # type: ignore[assignment]
 
 KEPT = "Compiling for this machine (once; the result is kept on disk) ..."
 NOT_KEPT = (
@@ -208,14 +209,38 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]  # numba has no types
         byte = zlib.crc32(name.encode())
         try:
             file = _lock_file(self.cache_path)
-            fcntl.lockf(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, 1, byte)
-        except (OSError, AttributeError):  # a file system without locks, or Windows
+            _lock(file, byte, shared)
+        except OSError:  # a file system without locks
             yield
             return
         try:
             yield
         finally:
-            fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
+            _unlock(file, byte)
+
+
+def _lock(file: int, byte: int, shared: bool) -> None:
+    """Wait until no other process has a lock on a byte of a file, and take it."""
+    if sys.platform == "win32":
+        os.lseek(file, byte // 2, os.SEEK_SET)  # offsets have 31 bits
+        waiting = True
+        while waiting:
+            try:
+                msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+                waiting = False
+            except OSError as reason:
+                if reason.errno != errno.EDEADLK:  # which is said after ten seconds
+                    raise
+    else:
+        fcntl.lockf(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, 1, byte)
+
+
+def _unlock(file: int, byte: int) -> None:
+    if sys.platform == "win32":
+        os.lseek(file, byte // 2, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+    else:
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]
@@ -249,7 +274,7 @@ class _Announcer(event.Listener):  # type: ignore[misc]
     def on_end(self, _: Any) -> None:
         self._depth -= 1
         if not self._depth and (place := os.environ.get(ANNOUNCE_IN)):
-            with suppress(OSError), Path(place).open("a") as file:
+            with suppress(OSError), Path(place).open("a", encoding="ascii") as file:
                 file.write(f"{self._begun} {time.time()}\n")
 
 

@@ -5,11 +5,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 from ..errors import InvalidArgument
 from ..noise import finite_reward
@@ -22,6 +24,12 @@ TAIL = 65_536  # bytes at the end of a command's output that are looked at
 SLICE = 0.2  # seconds between looks at the clock and at Stop
 NOT_RUN = "could not be run"
 GRACE = 1.0  # seconds between asking a command to end and killing it
+
+APART: dict[str, Any]  # how a command is run: Ctrl-C is for us, and we kill all of it
+if sys.platform == "win32":  # no shell: cmd.exe would run what is in a name, also in %NAME%
+    APART = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+else:
+    APART = {"shell": True, "start_new_session": True}
 
 
 @dataclass
@@ -64,7 +72,8 @@ class Command:
     template: a shell command. {arm}, {name} and {features} stand for the arm's number, its name
         and its features; other braces are left alone. The environment has LINGAPE_ARM,
         LINGAPE_NAME, LINGAPE_FEATURES, LINGAPE_LEVELS (of factors, as JSON) and LINGAPE_PULL, the
-        number of the pull, so that a command does not need placeholders.
+        number of the pull, so that a command does not need placeholders. On Windows it is a
+        program and its arguments, without a shell, and {arm} is the only placeholder.
     timeout: seconds after which a run is killed and counts as failed.
 
     >>> Command("measure {name} | awk '{print $1}'").shell_text(3)
@@ -75,13 +84,17 @@ class Command:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        if os.name != "posix":
-            raise InvalidArgument("Commands are run by a POSIX shell, and this system has none.")
         slip = None if self.mentions_arm else UNKNOWN.search(QUOTED.sub("", self.template))
         if slip is not None:
             raise InvalidArgument(
                 f"{slip[0]} is not a placeholder; {{arm}}, {{name}} and {{features}} are. Use one "
                 "of them, or quote the braces if they are part of the command."
+            )
+        text = PLACEHOLDER.search(self.template.replace("{arm}", ""))
+        if sys.platform == "win32" and text:
+            raise InvalidArgument(
+                f"On Windows a command cannot have {text[0]}: programs disagree on how to quote a "
+                f"text. Let it read LINGAPE_{text[1].upper()} in its environment, or use {{arm}}."
             )
         for quoted in QUOTED.finditer(self.template):
             inside = PLACEHOLDER.search((quoted[1] or "").replace("{arm}", ""))
@@ -99,7 +112,7 @@ class Command:
         return bool(PLACEHOLDER.search(self.template)) or "LINGAPE_" in self.template
 
     def shell_text(self, arm: int) -> str:
-        """Return what the shell is given.
+        """Return what the shell is given, or on Windows the system.
 
         Names and features are quoted variables, so this shell never runs what a name contains. A
         command that passes its words to another shell, as ssh and eval do, has that one read them.
@@ -146,12 +159,11 @@ class Command:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(
                 self.shell_text(arm),
-                shell=True,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is for us, and we kill all of it
+                **APART,
             )
             try:
                 cut_short = self._wait(process, stop)
@@ -179,6 +191,13 @@ class Command:
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     """End a command and everything it started: with SIGTERM, then with SIGKILL."""
+    if sys.platform == "win32":  # has neither signals nor groups to send them to
+        tool = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "taskkill.exe")
+        with suppress(OSError):
+            subprocess.run([tool, "/F", "/T", "/PID", str(process.pid)], capture_output=True)
+        process.kill()
+        process.wait()
+        return
     end = time.monotonic() + GRACE
     with suppress(ProcessLookupError, PermissionError):  # nobody left; the latter on macOS
         os.killpg(process.pid, signal.SIGTERM)

@@ -6,17 +6,16 @@ closing it again would release the locks that SQLite holds on it.
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+fcntl: Any = None if sys.platform == "win32" else import_module("fcntl")
 
 LINES = 4  # in which processes wait; the first one in each looks. One line would wake up too late
 COURTESY = 5.0  # seconds to wait in line
@@ -124,7 +123,7 @@ class Journal:
         So a process that is suspended while it is first delays others only that long.
         """
         if fcntl is None or self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
-            return
+            return  # on Windows processes come in no order
         if self._standing is not None and self._standing.is_alive():
             return  # from a time before, when we gave up waiting for it
         # Waiting for a lock has no time limit, so another thread waits.

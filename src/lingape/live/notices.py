@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -19,17 +20,18 @@ PATIENCE = 20.0  # seconds for an answer
 class Notice:
     """What to do when a question is answered.
 
-    command: for the shell. It gets the certificate as JSON on its standard input, and in its
-        environment LINGAPE_EXPERIMENT, LINGAPE_ARM, LINGAPE_NAME and LINGAPE_STATEMENT.
+    command: for the shell, or on Windows a program and its arguments. It gets the certificate as
+        JSON on its standard input, and in its environment LINGAPE_EXPERIMENT, LINGAPE_ARM,
+        LINGAPE_NAME and LINGAPE_STATEMENT.
     webhook: a URL to which the certificate is sent as JSON (POST), with a sentence as "text".
 
-    >>> import tempfile
+    >>> import sys, tempfile
     >>> from lingape import Experiment, Problem
     >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> with Experiment.open(url, "ads", create=problem) as experiment:
     ...     certificate = experiment.certificate()
-    >>> Notice(command="exit 3").send(certificate)
+    >>> Notice(command=f'"{sys.executable}" -c "exit(3)"').send(certificate)
     ['The command to run once settled failed, with status 3.']
     """
 
@@ -61,14 +63,17 @@ class Notice:
             "LINGAPE_NAME": certificate.name,
             "LINGAPE_STATEMENT": _sentence(certificate),
         }
-        ended = subprocess.run(
-            command,
-            shell=True,
-            check=False,
-            text=True,
-            input=json.dumps(certificate.to_dict()),
-            env=os.environ | told,
-        )
+        try:
+            ended = subprocess.run(
+                command,
+                shell=sys.platform != "win32",  # whose cmd.exe would run what is in a name
+                check=False,
+                text=True,
+                input=json.dumps(certificate.to_dict()),
+                env=os.environ | told,
+            )
+        except OSError as reason:  # without a shell, if there is no such program
+            return [f"The command to run once settled could not be run ({in_words(reason)})."]
         if ended.returncode == 0:
             return []
         return [f"The command to run once settled failed, with status {ended.returncode}."]

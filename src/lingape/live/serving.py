@@ -49,6 +49,11 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
         raise MissingExtra(
             f"The service needs {reason.name}: pip install 'lingape[server]'."
         ) from reason
+    if service.workers > 1 and sys.platform == "win32":
+        raise InvalidArgument(
+            f"On Windows, workers must be 1: the service runs in one process; got "
+            f"{service.workers}. For several, serve from Linux, macOS or WSL."
+        )
     check_tokens(service.read_token, service.write_token)
     if not loopback(service.host) and service.write_token is None:
         raise InvalidArgument(
@@ -84,7 +89,10 @@ def _listen(service: Service) -> socket.socket:
     # With the protocol, which would be 0 otherwise, asyncio sends small answers at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # where SO_REUSEADDR lets several servers have one port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((service.host, service.port))
         listener.listen(QUEUE)
     except (OSError, OverflowError) as reason:

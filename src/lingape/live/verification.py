@@ -162,7 +162,7 @@ def export_line(entry: Entry) -> str:
 def write_export(path: str | Path, lines: Iterable[str]) -> int:
     """Write the lines of an export to a new file, or leave none behind; return how many."""
     count = 0
-    with open(path, "x", encoding="ascii") as file:
+    with open(path, "x", encoding="ascii", newline="\n") as file:
         try:
             for line in lines:
                 file.write(line)

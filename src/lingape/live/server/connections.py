@@ -9,6 +9,7 @@ that sends whole requests and reads the answers gets through, however many other
 
 import asyncio
 import logging
+import sys
 import time
 from collections import Counter
 from typing import ClassVar
@@ -29,10 +30,10 @@ FULL = (
 
 def most_connections(limits: Limits) -> int:
     """Return how many connections to keep: fewer than there may be open files."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
+    if sys.platform == "win32":  # has no limit that can be asked for
         return limits.connections
+    import resource
+
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return limits.connections
