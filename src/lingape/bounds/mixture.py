@@ -65,8 +65,8 @@ ROUNDS = 40
 # Between rebuilds det V, and so each eigenvalue, has usually grown by less than this factor.
 GROWN = 4.0
 LITTLE = math.log(GROWN)
-# Where σ is not known: an assumed σ² is weighed against variances σ²/(1 + x), with these weights.
-# The larger x serve the first few dozen pulls.
+# Where σ is not known: an assumed σ² is weighed against variances σ²/(1 + ξ), with these weights.
+# The larger ξ serve the first few dozen pulls.
 EXCESSES = np.array([0.0, 1 / 16, 1 / 4, 1.0, 4.0, 16.0])
 EXCESS_WEIGHTS = 0.5 ** np.arange(1, len(EXCESSES) + 1)
 
@@ -250,10 +250,10 @@ class Mixture(Bound):
         residual: Q, the sum of squares that the least-squares fit leaves; it takes the place of σ.
 
         docs/bounds.md has the proof. With probability at least 1 - δ, for all times, directions
-        and j, and any weights on the excesses x_i that make the average of log(1 + x_i) + 2
-        log(w_i)/t equal to 2ℓ_j/t, and with X for the average of x_i, in the eigenvectors of V,
+        and j, and any weights on the excesses ξ_n that make the average of log(1 + ξ_n) + 2
+        log(π_n)/t equal to 2ℓ_j/t, and with ξ for the average of ξ_n, in the eigenvectors of V,
 
-            (yᵀ(θ̂ - θ))² ≤ X Q Σ_k y_k² (v_k + λ_j) / (v_k (v_k - Xλ_j)),   if all v_k > Xλ_j.
+            (yᵀ(θ̂ - θ))² ≤ ξ Q Σ_k y_k² (v_k + λ_j) / (v_k (v_k - ξλ_j)),   if all v_k > ξλ_j.
         """
         features, t = estimate.features, int(estimate.counts.sum())
         v, basis = np.linalg.eigh((features.T * estimate.counts) @ features)

@@ -1,6 +1,6 @@
 """Evidence for rewards in a range, whatever their variance.
 
-With rewards moved to [0, 1], a guess m of each arm's mean and β = λw,
+With a guess m of each arm's mean and β = λw,
 
     E = Σ_λ p(λ) exp(λεI) Π (1 + β(r - m)) exp(βm),   the product over the pulls of a block,
 

@@ -4,9 +4,9 @@ Given the past, the least-squares score S of a block and its residuals are indep
 angle between them is looked at, which no standard deviation changes: with S' = S + εI,
 u = S'/√(S'² + I·residual) and ν degrees of freedom,
 
-    E = Σ_λ p(λ) exp(-½δ²) E[exp(δuχ)],   δ = λ√I,   χ² chi-squared with ν + 1 of these,
+    E = Σ_λ p(λ) exp(-½η²) E[exp(ηuχ)],   η = λ√I,   χ² chi-squared with ν + 1 of these,
 
-is the likelihood ratio of Student's t at the noncentralities δ and 0. It grows with u, so its mean
+is the likelihood ratio of Student's t at the noncentralities η and 0. It grows with u, so its mean
 is at most 1 for all gaps up to -ε and every standard deviation.
 """
 
@@ -69,7 +69,7 @@ class NormalEvidence:
         slips = ROUNDING * told.squares / variances + LOST * told.counts
         residual = finding.residual + float(slips.sum())
         u = shifted / np.sqrt(np.maximum(shifted**2 + residual, 1e-300))
-        effects = finding.bets * np.sqrt(information)[:, None]  # δ
+        effects = finding.bets * np.sqrt(information)[:, None]  # η
         mean = log_mean_exp_chi(effects * u[:, None], finding.freedom + 1)
         return log_sum(finding.log_weights + mean - 0.5 * effects**2)
 
