@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import lingape
 from console import lasting, printed, sessions
@@ -165,11 +166,81 @@ def _packed(path):
     return path.is_file() and path.is_relative_to(ROOT / "src")
 
 
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def requirements(*extras):
+    """Return what the package needs with these extras, its own extras spelt out."""
+    entries = list(project()["dependencies"])
+    for extra in extras:
+        for entry in map(Requirement, project()["optional-dependencies"][extra]):
+            if entry.name == "lingape":
+                entries += map(str, requirements(*entry.extras))
+            else:
+                entries.append(str(entry))
+    return [Requirement(entry) for entry in entries]
+
+
 def test_all_of_the_extras_the_readme_needs():
     """What README.md shows works after pip install '.[all]'."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    (everything,) = extras["all"]
-    names = re.fullmatch(r"lingape\[(.*)\]", everything)[1].split(",")
-    wanted = {re.split(r"[><=\[]", entry)[0] for name in names for entry in extras[name]}
-    assert {"pandas", "polars", "numba", "joblib", "matplotlib", "fastapi"} <= wanted
+    names = {entry.name for entry in requirements("all")}
+    assert {"pandas", "polars", "numba", "joblib", "matplotlib", "fastapi"} <= names
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_constraints_allow_what_the_project_needs(python, platform):
+    """`make constraints` has to follow a change of pyproject.toml."""
+    about = {"python_version": python, "python_full_version": f"{python}.0"}
+    about["sys_platform"] = platform
+    pins = {}
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        pin = Requirement(line)
+        if not pin.marker or pin.marker.evaluate(about):
+            assert pin.name not in pins
+            pins[pin.name] = str(pin.specifier).removeprefix("==")
+    for entry in requirements(*project()["optional-dependencies"]):
+        if not entry.marker or entry.marker.evaluate(about):
+            assert pins[entry.name.lower()] in entry.specifier, entry
+
+
+# What needs a package that may be missing: that package, and a line that cannot do without.
+WITHOUT = {
+    "numba": "lingape.run(explorer, world, lane='compiled')",
+    "joblib": "lingape.Study(['race'], ['canonical(3, 1)']).run(jobs=2)",
+    "matplotlib": "from lingape import plots; plots.distribution({'a': [1.0, 2.0]}, xlabel='x')",
+    "pandas": "study.run().to_pandas()",
+    "polars": "study.run().to_polars()",
+    "urllib3": "lingape.Client('http://127.0.0.1:1')",
+    "uvicorn": "from lingape.live.serving import *; serve(Service('sqlite:///x.db'), ready=print)",
+    "fastapi": "from lingape.live.serving import *; serve(Service('sqlite:///x.db'), ready=print)",
+    "psycopg": "lingape.Experiment.open('postgresql://me@127.0.0.1:1/x', 'x')",
+}
+
+
+@pytest.mark.parametrize("package", WITHOUT)
+def test_errors_name_an_extra_that_helps(package, tmp_path):
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+import lingape
+instance = lingape.canonical(3, gap=1.0)
+study = lingape.Study(["race"], ["canonical(3, 1)"], seeds=1)
+explorer, world = lingape.LinGapE(instance.problem()), instance.gaussian()
+try:
+    {WITHOUT[package]}
+except lingape.errors.MissingExtra as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    extra = re.search(r"'lingape\[(\w+)\]'", done.stdout)[1]
+    assert package in {entry.name for entry in requirements(extra)}
+
+
+def test_extras_named_in_messages_exist():
+    texts = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r"'lingape\[(\w+)\]'", text)}
+    assert named <= set(project()["optional-dependencies"])
