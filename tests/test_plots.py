@@ -348,6 +348,17 @@ class TestIntervals:
             plots.intervals(object())
 
 
+def test_notebooks_show_figures():
+    assert plots.distribution({"a": [1, 2]})._repr_png_().startswith(b"\x89PNG")
+
+
+def test_labels_tell_names_apart():
+    names = [f"headline=a question, picture={x}, button=buy now" for x in ("none", "many")]
+    assert len(set(map(style.short, names))) == 1
+    assert len(set(style.told_apart(names))) == 2
+    assert style.told_apart(["a" * 40, "a" * 40]) == [style.short("a" * 40)] * 2
+
+
 class TestDistribution:
     def test_steps_are_the_shares(self):
         figure = plots.distribution({"a": [30, 10, 20, 40]}, xlabel="pulls")

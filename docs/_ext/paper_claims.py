@@ -9,6 +9,10 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+SOURCES = {
+    "docs/bounds.md": "[the proofs](../bounds.md)",
+    "ERRATA.md": "[errata](../project/errata.md)",
+}
 CLAIM = re.compile(r"^- (?P<says>.*) — \*\*(?P<verdict>.*?)\*\*: (?P<by>.*)$", re.M)
 
 
@@ -34,6 +38,8 @@ class Claims(SphinxDirective):
             for claim in found:
                 cells = (part.replace("|", r"\|") for part in claim.groups())
                 says, verdict, by = cells
+                for file, link in SOURCES.items():
+                    by = by.replace(file, link)
                 lines.append(f"| [{title}]({name}.md) | {says} | **{verdict}** | {by} |")
         parsed = nodes.container()
         source, line = self.get_source_info()

@@ -122,7 +122,8 @@ def _claims(rows: list[Row], counts: dict[str, FloatArray], *, growth: float) ->
         Claim(
             "The choice between (9) and (12) has very little impact",
             abs(tracking / lingape - 1) < 0.1,
-            f"tracking takes {tracking / lingape - 1:+.1%} pulls.",
+            f"tracking takes {abs(tracking / lingape - 1):.1%} "
+            f"{'more' if tracking > lingape else 'fewer'} pulls.",
         ),
         Claim(
             "det(A_t) grows almost linearly in t, not like t^d",

@@ -16,7 +16,7 @@ from ..runs import Ending
 from ..scaffold import ContestExplorer
 from ..trace import Trace, TracePoint
 from . import style
-from .style import COLOURS, GREY, WIDTH, Look, line_key, plain, short, styled
+from .style import COLOURS, GREY, WIDTH, Look, line_key, plain, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,9 +70,10 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
     axes.set_ylim(floor, max(10.0, 1.5 * float(most.max())))
     style.count_axis(axes.yaxis, log=True)
     axes.set_ylabel("pulls")
-    axes.set_xticks(range(len(drawn)), [plain(short(names[k])) for k in drawn])
+    labels = style.told_apart([names[k] for k in drawn])
+    axes.set_xticks(range(len(drawn)), [plain(name) for name in labels])
     axes.set_xlim(-0.6, len(drawn) - 0.4)
-    style.slant(figure, axes, [short(names[k]) for k in drawn])
+    style.slant(figure, axes, labels)
     left_out = np.delete(most, drawn)
     if len(left_out):
         axes.set_xlabel(f"{len(left_out):,} more arms: at most {left_out.max():,.0f} pulls each")
@@ -165,6 +166,7 @@ def intervals(explorer: Explorer) -> "Figure":
     order = np.argsort(-(gaps + widths), kind="stable")
     order = np.append(leader, order[order != leader])
     drawn, left_out = order[:MOST_ARMS], order[MOST_ARMS:]
+    labels = style.told_apart([problem.name(int(k)) for k in drawn])
     figure, axes = style.new_panel(WIDTH, 1.4 + 0.22 * len(drawn))
     others, y = drawn[1:], np.arange(1, len(drawn))
     axes.errorbar(
@@ -180,11 +182,11 @@ def intervals(explorer: Explorer) -> "Figure":
     axes.plot([0.0], [0], marker="*", color=COLOURS[1], markersize=10, linestyle="none")
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.axvline(problem.epsilon, color="black", linestyle="--", linewidth=1.0)
-    axes.set_yticks(range(len(drawn)), [plain(short(problem.name(int(k)))) for k in drawn])
+    axes.set_yticks(range(len(drawn)), [plain(name) for name in labels])
     axes.set_ylim(len(drawn) - 0.4, -0.6)
     kind = "true" if truth else "estimated"
     note = _rest(float((gaps + widths)[left_out].max()), len(left_out)) if len(left_out) else ""
-    leading = plain(short(problem.name(leader)))
+    leading = plain(labels[0])
     label = f"{kind} mean minus that of {leading}"
     if problem.minimize:
         label = f"that of {leading} minus {kind} mean"
@@ -215,7 +217,9 @@ def _gaps(explorer: Explorer) -> tuple[FloatArray, FloatArray, int, bool]:
         )
     if not isinstance(explorer, ContestExplorer):
         raise InvalidArgument(
-            f"intervals needs an explorer with one estimate and one bound; got {name}."
+            f"intervals needs an explorer with one estimate and one bound; got {name}. Draw "
+            "where its pulls went, with allocation, or what each arm of a live experiment is "
+            "worth, with values."
         )
     problem, estimate = explorer.problem, explorer.estimate
     if explorer.contest is None:
@@ -260,7 +264,9 @@ def _stretches(
     ranked = sorted(lives, key=lambda pair: -lives[pair])
     # A line "others" for a single contest would say less in the same space.
     shown = ranked if len(ranked) <= MOST_CONTESTS + 1 else ranked[:MOST_CONTESTS]
-    name = {k: short(problem.name(k), 16) for pair in shown for k in pair}
+    arms = sorted({k for pair in shown for k in pair})
+    labels = style.told_apart([problem.name(k) for k in arms], 16)
+    name = dict(zip(arms, labels, strict=True))
     found = [(f"{name[i]} leads {name[j]}", spans[i, j]) for i, j in shown]
     if len(shown) < len(ranked):
         rest = sorted(span for pair in ranked[len(shown) :] for span in spans[pair])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..certificate import share
 from ..errors import InvalidArgument
-from ..values import Effects, FactorEffects, Values, arm_called
+from ..values import Effects, Values, arm_called
 from . import style
 from .style import COLOURS, GREY, WIDTH, line_key, plain, short, styled
 
@@ -45,9 +45,11 @@ def effects(effects: Effects) -> "Figure":
         _reference(axes)
         bars = [(level.value, level.low, level.high) for level in drawn]
         _intervals(axes, bars, [level.interval for level in drawn])
-        _rows(
-            axes, [_marked(factor, factor.reference), *(_marked(factor, x.level) for x in drawn)]
-        )
+        levels = [factor.reference, *(level.level for level in drawn)]
+        names = style.told_apart(levels)
+        if factor.proven and factor.best in levels:
+            names[levels.index(factor.best)] += " (best)"
+        _rows(axes, names)
         axes.set_ylabel(plain(short(factor.factor)))
     more = sum(len(factor.levels) for factor in effects.factors) - sum(sizes) + len(sizes)
     note = f"\n{more:,} more levels are not drawn" if more else ""
@@ -87,13 +89,14 @@ def values(values: Values, *, control: int | str | None = None) -> "Figure":
         del found[base]
     order = sorted(found, key=lambda arm: -problem.gain(found[arm].value))
     drawn = order[:MOST]
-    names = [problem.name(arm) for arm in drawn]
-    beside = 0.08 * min(32, max(map(len, names)))  # inches that the names take
+    names = style.told_apart([problem.name(arm) for arm in drawn], 32)
+    beside = 0.08 * max(map(len, names))  # inches that the names take
     figure, axes = style.new_panel(3.6 + beside, 1.2 + LINE * (len(drawn) + 1))
     label = "average reward"
     if base is not None:
         _reference(axes)
-        names, label = [problem.name(base), *names], "average reward, compared with the control"
+        names.insert(0, short(problem.name(base), 32))
+        label = "average reward, compared with the control"
     bars = [found[arm] for arm in drawn]
     _intervals(axes, bars, ["nothing proven yet"] * len(drawn), first=len(names) - len(drawn))
     _rows(axes, names)
@@ -101,11 +104,6 @@ def values(values: Values, *, control: int | str | None = None) -> "Figure":
     axes.set_xlabel(label + (f"\n{more:,} more arms are not drawn" if more else ""))
     _legend(figure, "control" if base is not None else None, problem.delta)
     return figure
-
-
-def _marked(factor: FactorEffects, level: str) -> str:
-    """Return the name of a level, and whether it is proven to be best."""
-    return f"{short(level)} (best)" if factor.proven and factor.best == level else level
 
 
 def _reference(axes: "Axes") -> None:
@@ -142,7 +140,7 @@ def _intervals(
 
 
 def _rows(axes: "Axes", names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [plain(short(name, 32)) for name in names])
+    axes.set_yticks(range(len(names)), [plain(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.xaxis.set_major_formatter(lambda value, _: style.signed_label(value))
 

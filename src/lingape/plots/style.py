@@ -111,7 +111,7 @@ def _rc_context(settings: dict[str, Any]) -> AbstractContextManager[None]:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    from matplotlib.figure import Figure
+    from .figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
@@ -228,6 +228,14 @@ def short(name: str, most: int = 24) -> str:
     """Return a name without its middle if it is long: names often differ at the end."""
     half = most // 2
     return name if len(name) <= most else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def told_apart(names: Sequence[str], most: int = 24) -> list[str]:
+    """Return names, short if they are long, but long enough to tell different ones apart."""
+    different = len(set(names))
+    while len({short(name, most) for name in names}) < different:
+        most += 8
+    return [short(name, most) for name in names]
 
 
 def as_numbers(values: npt.ArrayLike) -> FloatArray:

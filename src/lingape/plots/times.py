@@ -11,7 +11,7 @@ from ..arrays import FloatArray
 from ..errors import InvalidArgument
 from ..study import Row
 from . import style
-from .style import GREY, WIDTH, Look, plain, short, styled
+from .style import GREY, WIDTH, Look, plain, styled, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -341,8 +341,9 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
                 colour = "white" if abs(np.log10(value)) > 0.9 else "black"
                 text = f"{cut}{value:.2f}" if value < 10 else f"{cut}{value:,.0f}"
                 axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
-    axes.set_yticks(range(len(explorers)), [plain(short(explorers[k], 44)) for k in order])
-    names = [plain(short(name)) for name in instances]
+    names = [plain(name) for name in told_apart([explorers[k] for k in order], 44)]
+    axes.set_yticks(range(len(explorers)), names)
+    names = [plain(name) for name in told_apart(instances)]
     axes.set_xticks(range(len(instances)), names, rotation=40, ha="right")
     figure.suptitle(plain(f"mean pulls until settled, as multiples of those of {to}"), size=10)
     return figure
