@@ -6,7 +6,10 @@ READY := .venv/ready
 DOCS := .venv/docs
 RELEASE := .venv-release/bin
 SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
-INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
+# The second variable is for what builds lingape; older versions of pip read the first for it too.
+INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/pip install --quiet --editable
+RELEASE_TOOLS := build editables twine uv
 
 .PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
 
@@ -68,9 +71,9 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 constraints: $(RELEASE)/uv  ## write the newest versions of all that the targets install into constraints.txt
-	$(RELEASE)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
-		--no-annotate --no-header --no-emit-index-url --no-emit-find-links \
-		--output-file constraints.txt pyproject.toml
+	printf '%s\n' $(RELEASE_TOOLS) | $(RELEASE)/uv pip compile --quiet --universal --python-version 3.11 \
+		--all-extras --upgrade --no-annotate --no-header --no-emit-index-url --no-emit-find-links \
+		--output-file constraints.txt pyproject.toml -
 
 floors: $(RELEASE)/uv  ## tests with Python 3.11 and the oldest versions that pyproject.toml allows
 	$(RELEASE)/uv venv --quiet --clear --python 3.11 .venv-floors
@@ -103,4 +106,4 @@ $(DOCS): $(READY)
 
 $(RELEASE)/uv:
 	$(PYTHON) -m venv .venv-release
-	$(RELEASE)/pip install --quiet build twine uv
+	$(RELEASE)/pip install --quiet --constraint constraints.txt $(RELEASE_TOOLS)

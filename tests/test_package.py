@@ -146,15 +146,18 @@ def test_the_source_archive_has_every_file(tmp_path, monkeypatch):
     assert files - inside == set()
 
 
-def test_the_wheel_has_the_package_and_its_licences(tmp_path, monkeypatch):
+def test_the_wheel_has_the_package_its_licences_and_whole_links(tmp_path, monkeypatch):
     build = pytest.importorskip("hatchling.build")
     monkeypatch.chdir(ROOT)
     with zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))) as archive:
         inside = set(archive.namelist())
-    about = f"lingape-{lingape.__version__}.dist-info"
+        about = f"lingape-{lingape.__version__}.dist-info"
+        shown = archive.read(f"{about}/METADATA").decode()  # by PyPI, with the text of README.md
     package = {str(path.relative_to(ROOT / "src")) for path in kept_files() if _packed(path)}
     assert package - inside == set()
     assert {name.partition("/")[0] for name in inside} == {"lingape", about}
+    assert re.findall(r"\]\((.*?)\)", shown)
+    assert all(url.startswith("https://") for url in re.findall(r"\]\((.*?)\)", shown))
     assert "lingape/py.typed" in inside
     assert {
         f"{about}/licenses/LICENSE",
