@@ -63,7 +63,7 @@ guarantees: $(READY)  ## the experiments quoted in docs/bounds.md
 	$(BIN)/python -m benchmarks.guarantees
 
 docs: $(DOCS)  ## the site, into docs/_build/html: tutorials run, links and pages are checked
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs docs/_build/html
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet --builder html docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 format: $(READY)
