@@ -11,8 +11,8 @@ import pytest
 
 import lingape
 
-ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted((DOCS / "reference").glob("*.md"))
 NAMES = re.compile(r"```\{names\} (\S+)\n(.*?)```", re.S)
 # What is there for the rest of the library, and not for those who use it.
 INTERNAL = {"lingape.kernels", "lingape.lanes"}
@@ -71,3 +71,9 @@ def test_examples_on_pages_run(page):
         doctest.DocTestRunner().run(test, out=said.append, clear_globs=False)
         assert not said, "".join(said)
         names = test.globs
+
+
+def test_the_gallery_has_every_plot():
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"^plots\.(\w+)\(", text, re.M))
+    assert drawn == set(import_module("lingape.plots").__all__) - {"save"}
