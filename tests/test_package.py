@@ -191,6 +191,16 @@ def test_all_of_the_extras_the_readme_needs():
     assert {"pandas", "polars", "numba", "joblib", "matplotlib", "fastapi"} <= names
 
 
+def test_start_says_which_versions_are_needed():
+    text = (ROOT / "docs" / "start.md").read_text()
+    said = dict(re.findall(r"^\| `lingape(?:\[(\w+)\])?` \| (.*?) \|", text, re.M))
+    needed = {"": project()["dependencies"], **project()["optional-dependencies"]}
+    assert needed.keys() - said.keys() == {"all", "examples", "docs", "dev"}
+    for extra, brings in said.items():
+        floors = re.findall(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", "\n".join(needed[extra]))
+        assert brings.lower() == ", ".join(" ".join(floor) for floor in floors), extra
+
+
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
 def test_constraints_allow_what_the_project_needs(python, platform):
