@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from lingape.cli import main
 from lingape.cli.showing import WITHOUT_NUMBA, simulating
+from systems import posix
 
 compiling = pytest.importorskip("lingape.kernels.compiling")
 
@@ -106,6 +107,7 @@ assert kernel.twice(2) == 4
 """
 
 
+@posix("fcntl")
 def test_of_two_processes_one_compiles(folder):
     for process in [start(folder, SIDE_BY_SIDE) for _ in range(2)]:
         assert said(process) == ""
@@ -123,6 +125,7 @@ def test_processes_that_compile_for_other_types_keep_theirs_all(folder):
     assert compilations(folder) == len(kinds)
 
 
+@posix("fcntl")
 def test_a_failure_to_compile_leaves_no_lock(folder):
     code = """
 import fcntl, kernel

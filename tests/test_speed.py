@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("fcntl")  # which the benchmarks need
+
 from benchmarks import gpu, record, speed
 from benchmarks.timing import Figure
 

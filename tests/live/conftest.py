@@ -84,6 +84,8 @@ def url(sqlite_url):
 @pytest.fixture(scope="session")
 def context():
     """Processes that start fast, whatever threads this one has."""
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["crew", "lingape.live"])
     return context

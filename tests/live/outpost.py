@@ -59,7 +59,8 @@ class Outpost:
 
     def __exit__(self, *exception):
         if self.process.poll() is None:
-            self.end(signal.SIGKILL)
+            self.process.kill()
+            self.wait()
         elif not self.process.stdout.closed:
             self.process.stdout.close()
 

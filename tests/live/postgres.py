@@ -1,7 +1,6 @@
 """A private PostgreSQL for tests, from Debian's packages."""
 
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -34,6 +33,8 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="lingape-pg-")
         self._who = {}
         if os.geteuid() == 0:  # a server refuses to run as root
+            import pwd  # not on Windows
+
             try:
                 user = pwd.getpwnam("postgres")
             except KeyError:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import resource
 import socket
 import subprocess
 import sys
@@ -25,12 +24,14 @@ HALF_BODY = (
 )
 STREAM = b"GET /api/experiments/ads/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SERVE = """
-import resource, sys
+import sys
 from lingape.live.server import Limits
 from lingape.live.serving import Service, serve
 
 url, files, limits = sys.argv[1], int(sys.argv[2]), eval(sys.argv[3])
 if files:
+    import resource
+
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 serve(Service(url, port=0, limits=limits), ready=lambda url: print(url, flush=True))
 """
@@ -213,6 +214,8 @@ def test_clients_that_read_no_answer_make_room_for_others(stalled):
 
 
 def test_there_are_fewer_connections_than_files():
+    resource = pytest.importorskip("resource")
+
     @contextmanager
     def files(number):
         before = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -12,6 +12,7 @@ import pytest
 from audit import audit, wait_for_work
 
 from lingape.live import Added, Experiment, Told
+from systems import posix
 
 
 @pytest.fixture
@@ -48,6 +49,7 @@ def test_processes_share_an_experiment(context, url):
         experiment.verify()
 
 
+@posix("os.fork")
 def test_an_experiment_survives_a_fork(url):
     with Experiment.open(url, "ads", create=crew.problem()) as experiment:
         experiment.add(0, 1.0)
@@ -65,6 +67,7 @@ def test_an_experiment_survives_a_fork(url):
 
 
 @pytest.mark.parametrize("own", [False, True])
+@posix("os.fork")
 def test_a_child_goes_on_when_its_parent_closes(url, own):
     experiment = Experiment.open(url, "ads", create=crew.problem())
     begun, closed = os.pipe(), os.pipe()
@@ -93,6 +96,7 @@ def test_a_child_goes_on_when_its_parent_closes(url, own):
         assert again.verify().pulls == 6
 
 
+@posix("os.fork")
 def test_threads_of_a_child_begin_at_once(url):
     with Experiment.open(url, "ads", create=crew.problem()) as experiment:
         for _ in range(5):
@@ -120,6 +124,7 @@ def test_threads_of_a_child_begin_at_once(url):
         assert experiment.verify().pulls == 30
 
 
+@posix("os.fork")
 def test_forks_while_threads_work(url):
     with Experiment.open(url, "ads", create=crew.problem()) as experiment:
         over = threading.Event()

@@ -8,6 +8,7 @@ from crew import problem
 
 from lingape.live import Experiment
 from lingape.live.forks import Living, after_fork
+from systems import posix
 
 
 class Thing:
@@ -38,6 +39,7 @@ def test_things_are_forgotten_once_they_are_gone():
     assert len(living._refs) == 3
 
 
+@posix("os.fork")
 def test_children_renew_what_there_is():
     kept, dropped = Thing(), Thing()
     for thing in (kept, dropped):

@@ -3,9 +3,9 @@
 import json
 import os
 import random
-import resource
 import signal
 import sqlite3
+import sys
 import threading
 import time
 import urllib.error
@@ -166,8 +166,11 @@ def test_connections_that_are_cut_under_load(context, postgres_server, postgres_
     audit(postgres_url, crowd.files, unheard=0)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process, as Linux can")
 def test_a_full_disk(url, tmp_path):
     """A limit on the size of files is what a server can be given without a disk of its own."""
+    import resource
+
     with Outpost(url) as server, Client(server.url, retries=0) as client:
         experiment = client.create("ads", crew.problem())
         client.create("other", crew.problem())

@@ -4,7 +4,6 @@ numba keeps machine code on disk. Here it also notices changes in any file that 
 from, and a process waits for code that another process is compiling.
 """
 
-import errno
 import hashlib
 import os
 import re
@@ -223,14 +222,12 @@ def _lock(file: int, byte: int, shared: bool) -> None:
     """Wait until no other process has a lock on a byte of a file, and take it."""
     if sys.platform == "win32":
         os.lseek(file, byte // 2, os.SEEK_SET)  # offsets have 31 bits
-        waiting = True
-        while waiting:
+        while True:
             try:
-                msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-                waiting = False
-            except OSError as reason:
-                if reason.errno != errno.EDEADLK:  # which is said after ten seconds
-                    raise
+                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+                return
+            except PermissionError:  # another has it; LK_LOCK would look only once a second
+                time.sleep(0.01)
     else:
         fcntl.lockf(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, 1, byte)
 
