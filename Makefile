@@ -11,7 +11,7 @@ INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/pip install --quiet --editable
 RELEASE_TOOLS := build editables twine uv
 
-.PHONY: demo test check slow bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
+.PHONY: demo test check slow coverage bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
 
 demo: $(DEMO)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -36,6 +36,9 @@ check: $(READY)  ## format, lint, types, import contract, and the files that oth
 slow: $(READY)  ## statistical guarantees, hundreds of kills and large examples, some minutes
 	$(INSTALL) '.[dev,examples]'
 	$(BIN)/pytest -m slow -rA
+
+coverage: $(READY)  ## which lines of the library the tests run, and which not, some minutes longer than test
+	$(BIN)/pytest -n auto --cov --cov-report=term
 
 bench: $(READY)  ## speed, as ratios, also as benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed
@@ -88,7 +91,7 @@ release-check: $(RELEASE)/uv  ## build the source archive and the wheel into dis
 	.ci/release
 
 clean:
-	rm -rf .venv .venv-floors .venv-release .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-floors .venv-release .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(DEMO): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lingape needs Python 3.11 or later; pass one with make PYTHON=...")'

@@ -1,5 +1,6 @@
 """How the site is made: `make docs`."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 # Cells of tutorials run `lingape`, that of the environment which builds the site.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else kernels of tutorials warn
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # no line for each tutorial
 
 import lingape  # noqa: E402
 

@@ -259,6 +259,13 @@ class TestSeveral:
         )
         assert one.counts.tolist() == plain.counts.tolist()
 
+    def test_where_all_are_duplicates_nothing_has_to_be_settled(self):
+        explorer = LinGapE(Problem(np.ones((3, 1)), noise=1.0), m=2)
+        for arm in range(3):
+            explorer.tell(arm, 0.0)
+        assert explorer.done
+        assert explorer.contest.margin == 0.0
+
     def test_ties_at_the_edge_are_settled_by_epsilon(self):
         theta = np.array([1.0, 0.5, 0.5, 0.0])
         problem = Problem(np.eye(4), noise=0.2, epsilon=0.1)

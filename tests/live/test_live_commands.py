@@ -80,6 +80,24 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
     assert json.loads(invoke("verify", path, "--json"))["events"] == 7
 
 
+def test_a_report_is_written_to_a_file_or_printed(place, arms, tmp_path):
+    invoke("new", place, "ads", arms, "--noise-scale", 0.1, "--question", "Which ad?")
+
+    def report(*options):
+        result = CliRunner().invoke(main, ["report", place, "ads", *map(str, options)])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    path = tmp_path / "ads.html"
+    said = report("--out", path)
+    written = path.read_text("utf-8")
+    assert said == f"{path}: {len(written) // 1000} kB\n"
+    assert json.loads(report("--out", path, "--json")) == {"path": str(path)}
+    printed = report("--out", "-")
+    for text in (written, printed):
+        assert text.startswith("<!doctype html>") and "Which ad?" in text
+
+
 def test_what_it_is_about(place, arms):
     about = ["--question", "Which ad?", "--notes", "Until May.", "--owner", "Ada"]
     invoke("new", place, "ads", arms, "--binary", *about)
