@@ -13,7 +13,11 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else kernels of tutorials warn
 logging.getLogger("traitlets").setLevel(logging.WARNING)  # no line for each tutorial
 
+from jupyter_client.manager import KernelManager  # noqa: E402
+
 import lingape  # noqa: E402
+
+KernelManager.transport_encryption.default_value = "required"  # else kernels warn that it is not
 
 project = "lingape"
 author = "The lingape developers"
@@ -24,10 +28,10 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
-    "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinxcontrib.katex",
+    "cli_reference",
     "http_reference",
     "name_reference",
     "paper_claims",

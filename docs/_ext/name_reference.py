@@ -23,14 +23,17 @@ from typing import Any
 import numpy.typing as npt
 from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyObject
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import stringify_annotation
 
 from lingape import arrays
 
+LOGGER = logging.getLogger(__name__)
 # Types that have a short name, which is lost when Python evaluates annotations.
 SHORT = {
     stringify_annotation(kind, "smart"): name
@@ -118,7 +121,9 @@ def list_what_is_described(
             together = described[1].replace(" ", "")
             lines[i] = f"{before}:{role} {together}: {line[described.end() :]}"
             listing, done = True, done | names
-        elif listing and not line.startswith(" "):
+        elif listing and line and not line.startswith(" "):
+            if lines[i - 1]:
+                LOGGER.warning("%s: %r is neither indented nor a field.", name, line)
             lines[i] = f"\n{line}"
             listing = False
     rest = {field: text for field, text in fields.items() if text and field not in done}
@@ -175,11 +180,22 @@ def shorten(
     return given, back
 
 
+def shorten_type(app: Sphinx, domain: str, kind: str, content: nodes.Element) -> None:
+    """Give the type of a property its short name back, too."""
+    for annotation in content.parent.findall(addnodes.desc_annotation):
+        text = annotation.astext()
+        for long, short in SHORT.items():
+            text = text.replace(re.sub(r"~[\w.]*\.", "", long), short)
+        if text != annotation.astext():
+            annotation.children = [nodes.Text(text)]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("names", Names)
     app.connect("autodoc-process-docstring", list_what_is_described)
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("object-description-transform", shorten_type)
     for field in PyObject.doc_field_types:
         if field.name == "variable":
             field.label, field.rolename = "Fields", ""

@@ -91,7 +91,6 @@ class ModelCheck(Data):
     voided_p: the probability that arms ever differ so much in voided tickets, if all are voided
         alike, is at most this; None if none is.
     overdue_p: the same for tickets that are open for too long.
-    statement: all that in words.
 
     >>> import tempfile
     >>> from lingape import Experiment, Problem

@@ -89,7 +89,7 @@ class Savable(ABC):
         """Return the explorer that `state` was taken from, to the last bit.
 
         parts: `bound`, or settings by name; needed only for parts of your own that are not
-        registered.
+            registered.
         """
         if not isinstance(state, dict) or state.get("format") != cls._format():
             raise InvalidState(

@@ -150,13 +150,14 @@ PARAMETERS: dict[str, Any] = {
 }
 # Not those of the method.
 DEFAULTS: dict[str, Any] = {"reason": "none given", "Problem.noise": ...}
-DESCRIPTIONS = {  # where Python has more ways to say it than JSON
+DESCRIPTIONS = {  # where Python has more ways to say it than JSON, or says it otherwise
     "arms": "One row of features per arm.",
     "factors": "What arms are combinations of, as Factors.to_dict() of the Python library has it.",
     "ticket": "Its id.",
     "noise": "What rewards are like: a number R for R-sub-Gaussian noise (its standard deviation "
     'if it is Gaussian), [low, high] for a range, "binary" for 0 and 1, or "normal" for Gaussian '
     "noise of unknown scale. Rewards outside of a range are refused.",
+    "ModelCheck.statement": "All of it in words.",
     "refit.noise": "As for a problem; as before unless given. It has to allow all rewards so far.",
     "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
     "deadline.",
@@ -221,7 +222,11 @@ def answer_model(kind: type) -> type[BaseModel]:
     """Return the model of a dataclass or NamedTuple as its data look in JSON."""
     said, shown = _descriptions(kind), types_of(kind) | DIFFERENT.get(kind, {})
     content: dict[str, Any] = {
-        name: (_shown(hint), Field(description=said.get(name))) for name, hint in shown.items()
+        name: (
+            _shown(hint),
+            Field(description=DESCRIPTIONS.get(f"{kind.__name__}.{name}", said.get(name))),
+        )
+        for name, hint in shown.items()
     }
     return create_model(kind.__name__, __doc__=purpose_of(kind), **content)
 
