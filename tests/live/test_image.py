@@ -4,6 +4,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -15,7 +16,7 @@ import yaml
 from click.testing import CliRunner
 from outpost import Outpost
 
-from lingape import Client
+from lingape import Client, __version__
 from lingape.cli import main
 from lingape.errors import InvalidArgument
 
@@ -87,6 +88,32 @@ def test_the_build_installs_extras_that_there_are():
     ]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(wanted.split(",")) <= set(project["optional-dependencies"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="runs steps of a Linux image")
+def test_the_build_makes_a_service(tmp_path):
+    """The steps of its first stage, here; they download what constraints.txt pins."""
+    checkout, target = tmp_path / "checkout", tmp_path / "lingape"
+    checkout.mkdir()
+    for name in copied():
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, checkout / name)
+    (build,) = [rest for name, rest in instructions() if name == "RUN" and "pip" in rest]
+    (kept,) = re.findall(r"--from=build (\S+)", (ROOT / "Dockerfile").read_text())
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    steps = build.replace(kept, str(target))
+    subprocess.run(steps, shell=True, cwd=checkout, env=os.environ | {"PATH": path}, check=True)
+
+    def says(*command):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    lingape = str(target / "bin" / "lingape")
+    assert says(lingape, "--version") == f"lingape, version {__version__}\n"
+    assert says(target / "bin" / "python", "-c", "import psycopg, numba").endswith("'numba'\n")
+    options = moved(json.loads(only("CMD")), {only("VOLUME"): tmp_path})
+    assert "needs a token" in says(lingape, "serve", *options)
 
 
 def test_the_image_runs_as_a_user_who_owns_one_folder():
