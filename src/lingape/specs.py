@@ -7,6 +7,7 @@ setting is a number, true or false, a name, a text in quotes, for instances also
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -210,12 +211,12 @@ def _fits(
 
 
 def _misfit(reason: str) -> str:
-    """Return in words what inspect says of arguments that do not bind."""
+    """Return in words what inspect says of arguments that do not bind; Python 3.13 says more."""
     for ours, theirs in {
         "there is no setting": "got an unexpected keyword argument",
-        "it needs": "missing a required argument:",
+        "it needs": "missing a required (keyword-only )?argument:",
         "there are too many values": "too many positional arguments",
         "given twice is": "multiple values for argument",
     }.items():
-        reason = reason.replace(theirs, ours)
+        reason = re.sub(theirs, ours, reason)
     return reason

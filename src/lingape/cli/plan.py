@@ -61,9 +61,19 @@ EXPLORERS = ("race", "lingape", "xy_static", "uniform")
     f"{', '.join(EXPLORERS)}; race with --normal]",
 )
 @click.option(
-    "--draws", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Number of θ."
+    "--draws",
+    type=click.IntRange(1, 100_000),
+    default=50,
+    show_default=True,
+    help="How many cases, each with a θ of its own, to simulate.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Another one draws other cases.",
+)
 @pull_limit(1_000_000)
 @jobs
 @click.option(
