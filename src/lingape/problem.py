@@ -58,7 +58,7 @@ class Problem:
         are told as they are.
     control: the arm that others are compared with, by number or name, if there is one.
     factors: what arms are combinations of, if they are: Problem(Factors(...)) says it.
-    retired: arms, by number, that are no longer pulled nor the answer; see `with_retired`.
+    retired: arms, by number, that are no longer pulled and cannot be the answer (`with_retired`).
     began: how many arms there were at first, if more came later; see `with_arms`.
 
     >>> problem = Problem([[1, 0], [0, 1]], noise="binary", names=["control", "variant"])
@@ -450,7 +450,7 @@ class Problem:
         return found
 
     def with_retired(self, arm: int) -> "Problem":
-        """Return this problem without an arm: it is not pulled any more, nor the answer.
+        """Return this problem without an arm: it is no longer pulled, and cannot be the answer.
 
         Its number and its rewards stay.
         """
@@ -467,7 +467,7 @@ class Problem:
         return found
 
     def of_arms(self, arms: Sequence[int]) -> "Problem":
-        """Return the problem with only some arms, numbered anew in that order.
+        """Return the problem with only some arms, numbered in that order.
 
         >>> Problem([[1, 0], [0, 1], [1, 1]], noise=1, names=list("abc")).of_arms([2, 0]).names
         ('c', 'a')

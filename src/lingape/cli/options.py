@@ -24,8 +24,8 @@ class Target(click.Path):
 
 
 ARM_IS_IN_ENVIRONMENT = (
-    "The command does not say which arm to pull: what it runs has to look at LINGAPE_ARM, "
-    "LINGAPE_NAME, LINGAPE_FEATURES or LINGAPE_LEVELS."
+    "The command has no {arm}, {name} or {features}: what it runs finds the arm to pull in its "
+    "environment, as LINGAPE_ARM, LINGAPE_NAME, LINGAPE_FEATURES or LINGAPE_LEVELS."
 )
 WHICH_NOISE = (
     "Say what rewards are like with one of --noise-scale R (the standard deviation, if they are "

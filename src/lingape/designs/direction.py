@@ -25,7 +25,7 @@ WITHIN = 0.999  # where constraints are held
 TRIES = 8
 FEASIBLE = 1e-12  # a weight with the wrong sign may be this share of Σ|w|
 PIVOT = 1e-10  # a slower constraint is parallel to the edge, but for rounding errors
-FRESH = 50  # steps after which the inverse is computed anew
+FRESH = 50  # steps after which the inverse is computed from scratch
 MOST_STEPS = 100  # for each dimension, and as many again
 KEPT = 1000  # vertices to start from
 

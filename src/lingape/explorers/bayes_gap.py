@@ -7,7 +7,7 @@ ridge estimate with λ = R²/η², and an interval of ±β s_k with
 
     β² = ((n - K)/R² + κ/η²) / (4H_ε),   κ = Σ_k ‖x_k‖⁻²,   H_ε = Σ_k max((Δ_k + ε)/2, ε)⁻².
 
-The unknown gaps Δ_k are taken as large as three deviations allow, anew after every pull. It never
+The unknown gaps Δ_k are taken as large as three deviations allow, again after every pull. It never
 pulls an arm that is neither leader nor rival, even where that would tell these two apart: the
 introduction of Xu et al. (2018) has an example, here `outsider()`.
 

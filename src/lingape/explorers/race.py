@@ -38,7 +38,7 @@ from ..ties import LEADER, first_max
 
 FIRST = 2  # a block has at least this many pulls per dimension,
 GROWTH = 60  # and at least one for this many pulls before it
-FRESH = 1.1  # shares are planned anew when pulls have grown by this factor
+FRESH = 1.1  # shares are planned again when pulls have grown by this factor
 CAUTION = 2.5  # standard errors below which an estimated gap says little about where to pull
 ASIDE = 0.02  # the share of δ behind the gap bound of certificates
 ROUNDING = 1e-14  # relative to the sums behind a score, which is lowered by so much
@@ -83,8 +83,8 @@ class BlockEvidence:
 class Race(Conversation):
     """Find an ε-best arm with probability 1 - δ, by evidence against each of the others.
 
-    Needs about half the samples of LinGapE with Mixture. For every kind of noise: a known scale,
-    a range (the variance is learnt arm by arm), or Gaussian with nothing else known.
+    Needs about half the samples of LinGapE with Mixture where ε = 0 and δ = 0.05
+    (docs/how-to-choose.md). For every kind of noise: a known scale, a range (the variance is learnt arm by arm), or Gaussian with nothing else known.
     Also for problems in which some arms cannot be pulled, or not be the answer.
 
     problem: the arms, and what rewards are like.

@@ -247,7 +247,7 @@ def write_gram(team: Any, x: FloatArray, counts: IntArray, gram: FloatArray) -> 
 
 @compiled
 def _add_up(x: FloatArray, book: Book) -> None:
-    """Write V: anew whenever pulls have doubled, else by what has changed, which takes less time.
+    """Write V: from scratch whenever pulls have doubled, else by what has changed, which takes less time.
 
     In between there are a few dozen rebuilds, so that rounding does not add up.
     """

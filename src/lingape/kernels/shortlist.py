@@ -3,7 +3,7 @@
 With K arms a round takes O(K), although the same few lead and rival for hundreds of pulls. A
 shortlist is a second book (book.py) with a few hundred of the arms, in order. Rounds are played in
 it, by the same functions, as long as it is certain that no other arm would have led or rivalled:
-pulls are those of a pass over all arms. Otherwise it is drawn up anew, by such a pass.
+pulls are those of a pass over all arms. Otherwise it is made again, by such a pass.
 
 What makes it certain: let θ₁ be the estimate when the shortlist was drawn up, θ and A what they
 are now, i a leader for whom it was drawn up, y = x_k - x_i for any arm k, and ‖y‖ its length in

@@ -456,7 +456,7 @@ class Joined(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Retired(Event):
-    """An arm is not pulled any more, nor the answer.
+    """An arm is no longer pulled, and cannot be the answer.
 
     seq, time: as for every Event.
     arm: its number.
@@ -487,7 +487,7 @@ class Retired(Event):
 class Corrected(Event):
     """A reward was recorded wrongly: from the beginning, another one counts in its place.
 
-    The question is then judged anew, even if it was answered.
+    The question is then judged again, even if it was answered.
 
     seq, time: as for every Event.
     corrects: the number of the event that told or added the reward.

@@ -67,7 +67,7 @@ VERBS = (
 
 
 class Experiment(SharedLog, Workplace):
-    """A question put to the world, kept in a database; Experiment.open opens one.
+    """A search for the best arm by real trials, kept in a database; `open` opens one.
 
     An object may be shared by threads, and an experiment by processes, each with its own object
     (one that was open before a fork works on both sides).
@@ -415,7 +415,7 @@ class Experiment(SharedLog, Workplace):
         """Take back a reward that was recorded wrongly, and put another in its place.
 
         Everything is then as if the right one had been told from the start; if the question was
-        answered, it is judged anew. The log keeps both.
+        answered, it is judged again. The log keeps both.
         what: the ticket whose reward it is, or the number of the event that recorded it.
         reward: what the trial really paid; None if there was no such trial.
         reason: why, such as "typing error". Correct all mistakes of a kind, not those that stand
@@ -576,14 +576,15 @@ class Experiment(SharedLog, Workplace):
         does not depend on those that came later, so the successor's guarantee is that of an
         experiment which had its settings from the start, provided its model and noise are right.
         It does not say how often a model or noise chosen after looking is right: one feature per
-        arm always is. Nor does it hold for a δ that was chosen because the rewards reach it.
+        arm always is. Nor does it hold for an ε or δ that was chosen because the rewards reach it.
         Doubts about tickets stay, as a successor does not know what became of them.
         Retired arms and their rewards stay behind, so that arms may have other numbers. If arms
         were added or retired, the successor assumes that this did not depend on rewards.
         name: of the successor, in the same database.
         interactions, per_arm: as for Factors; as before unless one is given.
         noise: as for Problem; as before unless given. It has to allow all rewards so far.
-        epsilon: how far from the best the answer may be; as before unless given.
+        epsilon: how far from the best the answer may be; as before unless given. To be chosen
+            without looking.
         delta: its error rate; as before unless given. To be chosen without looking.
         norm_bound: as for Problem; as before unless given, and none if the features change.
         explorer: who explores; as before unless given.

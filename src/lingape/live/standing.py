@@ -104,7 +104,7 @@ class ArmsPage(NamedTuple):
 class Status(Summary):
     """How an experiment stands, what is proven, and how each arm compares.
 
-    What is said in a line is as for Summary.
+    Fields that are not explained here are as for Summary.
     notes: what else people should know, if that was said.
     verdict: what is known so far, in sentences for people who do not read bounds.
     remarks: sentences on what may surprise them.

@@ -2,7 +2,7 @@
 
 A log is a chain: each entry carries the hash of all entries up to it, so that an entry that was
 changed, lost or inserted is noticed when the log is read. That protects against accidents and
-edits by hand, not against somebody who computes the hashes anew, nor against a lost end: only a
+edits by hand, not against somebody who computes the hashes again, nor against a lost end: only a
 hash kept elsewhere shows that.
 """
 

@@ -60,7 +60,7 @@ class Savable(ABC):
         return {"problem": self.problem.to_dict(), **self.progress()}
 
     def progress(self) -> dict[str, Any]:
-        """Return the state but for the problem, which never changes and may be large."""
+        """Return the state without the problem, which never changes and may be large."""
         return {
             "format": self._format(),
             "version": VERSION,
