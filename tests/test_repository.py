@@ -49,3 +49,11 @@ def test_no_file_names_the_host_of_a_registry():
         if path.is_file() and path != Path(__file__):
             text = path.read_text("utf-8", errors="ignore")
             assert not any(host in text for host in REGISTRIES), path
+
+
+def test_no_sentence_of_the_site_is_lost():
+    """MyST leaves out lines that begin with %, as comments."""
+    for path in kept_files():
+        if path.suffix == ".md":
+            text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.M | re.S)
+            assert not re.search(r"^\s*%", text, re.M), path
