@@ -193,6 +193,30 @@ def test_the_document_describes_fields_and_parameters(calls):
             assert operation["description"], path
 
 
+@pytest.mark.parametrize("settled", [False, True])
+def test_answers_are_as_the_document_says(url, settled):
+    """All that there is to get in JSON, about an experiment with something in every field."""
+    jsonschema = pytest.importorskip("jsonschema")  # of check-jsonschema
+    arms = [{"tone": tone, "length": length} for tone in "ab" for length in "cd"]
+    factors = lingape.Factors.of_rows(arms)
+    problem = lingape.Problem(factors, noise=0.1, control=0)
+    with serving(url) as client:
+        with Experiment.open(url, "ads", create=problem) as experiment:
+            for arm, reward in [(0, 0.3), (1, 0.2), (2, 0.5), (3, 0.4)] * (20 if settled else 3):
+                experiment.add(arm, reward)
+            if not settled:
+                experiment.tell(experiment.ask(2, worker="shop-1")[0], 0.1)
+        document = client.get("/openapi.json").json()
+        for path, operations in document["paths"].items():
+            content = operations.get("get", {}).get("responses", {}).get("200", {}).get("content")
+            if "application/json" in (content or {}):
+                answer = client.get(path.format(name="ads"))
+                assert answer.status_code == 200
+                schema = content["application/json"]["schema"] | document
+                jsonschema.validate(answer.json(), schema, jsonschema.Draft202012Validator)
+                assert not path.endswith("{name}") or settled == (not answer.json()["remaining"])
+
+
 def test_a_method_is_all_that_a_new_verb_needs(url, monkeypatch):
     def praise(self, arm: int, *, words: str = "well done") -> Progress:
         """Praise an arm.

@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from functools import cache, reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from fastapi import Header, Path, Query
@@ -242,6 +244,8 @@ def _shown(hint: Any) -> Any:
         return answer_model(hint)
     if get_origin(hint) in (list, tuple):
         return list[_shown(get_args(hint)[0])]  # type: ignore[misc]
+    if get_origin(hint) in (Union, UnionType):
+        return reduce(or_, map(_shown, get_args(hint)))
     return hint
 
 
