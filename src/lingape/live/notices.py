@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
@@ -90,6 +91,8 @@ class Notice:
                     return []
             except OSError as reason:  # also what the server refuses
                 trouble = f"The webhook could not be called ({in_words(reason)})."
+                if isinstance(reason, urllib.error.HTTPError):
+                    reason.close()  # it is the answer, too
             if pause is not None:
                 time.sleep(pause)
         return [trouble]
