@@ -131,16 +131,18 @@ class Gate:
 
     async def _head(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer as to GET, but with the headers only: a stream would never end."""
-        sent = asyncio.Event()
+        endless = asyncio.Event()
 
         async def only_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 await send(message)
                 await send({"type": "http.response.body"})
-                sent.set()
+                # What is no stream ends soon; cancelled, it might leave its file open.
+                if not any(name.lower() == b"content-length" for name, _ in message["headers"]):
+                    endless.set()
 
         work = asyncio.ensure_future(self.app({**scope, "method": "GET"}, receive, only_headers))
-        answered = asyncio.ensure_future(sent.wait())
+        answered = asyncio.ensure_future(endless.wait())
         try:
             await asyncio.wait((work, answered), return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -148,6 +150,7 @@ class Gate:
         finally:
             work.cancel()
             answered.cancel()
+            await asyncio.wait((work, answered))
 
     def _wrong_host(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
         if self.hosts is None:
