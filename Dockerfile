@@ -8,9 +8,11 @@ FROM base AS build
 WORKDIR /checkout
 COPY constraints.txt LICENSE README.md pyproject.toml ./
 COPY src src
+# The second variable is for what builds lingape; older versions of pip read the first for it too.
+ENV PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
 RUN python -m venv --without-pip /opt/lingape \
     && pip --python /opt/lingape install --no-cache-dir --root-user-action ignore \
-        --constraint constraints.txt '.[server,postgres]'
+        '.[server,postgres]'
 
 FROM base
 LABEL org.opencontainers.image.title="lingape" \

@@ -10,6 +10,12 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/pip install --quiet --editable
 RELEASE_TOOLS := build editables twine uv
+COMPILE = $(RELEASE)/uv pip compile --quiet --python-version 3.11 --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links
+FLOORS_OF := --extra all --extra dask
+# Tests have the newest of these. With pyparsing 3.3, matplotlib before 3.10.7 warns, which fails tests.
+FLOORS_TOOLS := httpx hypothesis 'pyarrow==15' pytest pytest-xdist pyyaml scipy
+FLOORS_BESIDE := 'pyparsing>=3.2,<3.3'
 
 .PHONY: demo test check slow coverage bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
 
@@ -73,18 +79,15 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-constraints: $(RELEASE)/uv  ## write the newest versions of all that the targets install into constraints.txt
-	printf '%s\n' $(RELEASE_TOOLS) | $(RELEASE)/uv pip compile --quiet --universal --python-version 3.11 \
-		--all-extras --upgrade --no-annotate --no-header --no-emit-index-url --no-emit-find-links \
-		--output-file constraints.txt pyproject.toml -
+constraints: $(RELEASE)/uv  ## write the newest versions of all that the targets install into constraints.txt, the oldest into floors.txt
+	printf '%s\n' $(RELEASE_TOOLS) | $(COMPILE) --universal --all-extras --upgrade --output-file constraints.txt pyproject.toml -
+	printf '%s\n' $(FLOORS_BESIDE) | $(COMPILE) $(FLOORS_OF) --resolution lowest-direct --output-file .venv-release/lowest.txt pyproject.toml -
+	printf '%s\n' $(FLOORS_TOOLS) | $(COMPILE) $(FLOORS_OF) --constraint .venv-release/lowest.txt --output-file floors.txt pyproject.toml -
 
 floors: $(RELEASE)/uv  ## tests with Python 3.11 and the oldest versions that pyproject.toml allows
 	$(RELEASE)/uv venv --quiet --clear --python 3.11 .venv-floors
-	$(RELEASE)/uv pip install --quiet --python .venv-floors --resolution lowest-direct \
-		--editable '.[all,dask]'
-	$(RELEASE)/uv pip freeze --python .venv-floors --exclude-editable >.venv-floors/floors.txt
-	$(RELEASE)/uv pip install --quiet --python .venv-floors --constraint .venv-floors/floors.txt \
-		httpx hypothesis pyarrow==15 pytest pytest-xdist scipy
+	$(RELEASE)/uv pip install --quiet --python .venv-floors --requirement floors.txt
+	$(RELEASE)/uv pip install --quiet --python .venv-floors --build-constraints constraints.txt --no-deps --editable .
 	.venv-floors/bin/pytest -n auto $(FLOORS)
 
 release-check: $(RELEASE)/uv  ## build the source archive and the wheel into dist, and try them
@@ -107,6 +110,7 @@ $(DOCS): $(READY)
 	$(INSTALL) '.[dev,docs]'
 	touch $@
 
-$(RELEASE)/uv:
+$(RELEASE)/uv: constraints.txt
 	$(PYTHON) -m venv .venv-release
 	$(RELEASE)/pip install --quiet --constraint constraints.txt $(RELEASE_TOOLS)
+	touch $@

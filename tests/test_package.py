@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import lingape
 from console import lasting, printed, sessions
 from lingape import provenance
+from systems import posix, same_figures
 
 ROOT = Path(__file__).parent.parent
 
@@ -51,20 +53,23 @@ def test_public_names_exist_once():
 def test_version_is_the_same_everywhere():
     """It is written in __init__.py; the installed package and CHANGES.md say the same."""
     assert lingape.__version__ == metadata.version("lingape")
-    assert f"## {lingape.__version__} (" in (ROOT / "CHANGES.md").read_text()
+    assert f"## {lingape.__version__} (" in (ROOT / "CHANGES.md").read_text("utf-8")
 
 
+@same_figures
 def test_readme_example_runs():
     """The README's example is ten lines of code, and prints what the README says it prints."""
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text("utf-8")
     code, output = re.search(r"```python\n(.*?)```\n+```text\n(.*?)```", readme, re.S).groups()
     assert len([line for line in code.splitlines() if line]) == 10
     assert python(code) == output
 
 
+@posix("bash")
+@same_figures
 @pytest.mark.parametrize(
     "session",
-    sessions((ROOT / "README.md").read_text()),
+    sessions((ROOT / "README.md").read_text("utf-8")),
     ids=lambda session: session[-1][0].split(" -")[0],
 )
 def test_readme_commands_print_what_it_says(session, tmp_path):
@@ -118,14 +123,14 @@ def test_stamps_call_a_checkout_dirty_when_its_code_differs(tmp_path, monkeypatc
 def test_no_paths_of_machines():
     """No absolute path of a developer's machine in a tracked text."""
     for path in kept_files():
-        text = path.read_text(errors="ignore") if path.is_file() else ""
+        text = path.read_text("utf-8", errors="ignore") if path.is_file() else ""
         assert not re.search(r"(?<![\w.])/(home|root|work)/\w", text), path
 
 
 def kept_files():
     """Return the files of the project: those that git tracks, or all of an unpacked archive."""
     if not (ROOT / ".git").exists():
-        ignored = (ROOT / ".gitignore").read_text().split()
+        ignored = (ROOT / ".gitignore").read_text("utf-8").split()
         return [path for path in ROOT.rglob("*") if not _matches(path.relative_to(ROOT), ignored)]
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -142,7 +147,7 @@ def test_the_source_archive_has_every_file(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    files = {str(path.relative_to(ROOT)) for path in kept_files() if path.is_file()}
+    files = {path.relative_to(ROOT).as_posix() for path in kept_files() if path.is_file()}
     assert files - inside == set()
 
 
@@ -153,7 +158,8 @@ def test_the_wheel_has_the_package_its_licences_and_whole_links(tmp_path, monkey
         inside = set(archive.namelist())
         about = f"lingape-{lingape.__version__}.dist-info"
         shown = archive.read(f"{about}/METADATA").decode()  # by PyPI, with the text of README.md
-    package = {str(path.relative_to(ROOT / "src")) for path in kept_files() if _packed(path)}
+    source = ROOT / "src"
+    package = {path.relative_to(source).as_posix() for path in kept_files() if _packed(path)}
     assert package - inside == set()
     assert {name.partition("/")[0] for name in inside} == {"lingape", about}
     assert re.findall(r"\]\((.*?)\)", shown)
@@ -170,7 +176,7 @@ def _packed(path):
 
 
 def project():
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def requirements(*extras):
@@ -192,7 +198,7 @@ def test_all_of_the_extras_the_readme_needs():
 
 
 def test_start_says_which_versions_are_needed():
-    text = (ROOT / "docs" / "start.md").read_text()
+    text = (ROOT / "docs" / "start.md").read_text("utf-8")
     said = dict(re.findall(r"^\| `lingape(?:\[(\w+)\])?` \| (.*?) \|", text, re.M))
     needed = {"": project()["dependencies"], **project()["optional-dependencies"]}
     assert needed.keys() - said.keys() == {"all", "examples", "docs", "dev"}
@@ -208,7 +214,7 @@ def test_constraints_allow_what_the_project_needs(python, platform):
     about = {"python_version": python, "python_full_version": f"{python}.0"}
     about["sys_platform"] = platform
     pins = {}
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+    for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
         pin = Requirement(line)
         if not pin.marker or pin.marker.evaluate(about):
             assert pin.name not in pins
@@ -216,6 +222,15 @@ def test_constraints_allow_what_the_project_needs(python, platform):
     for entry in requirements(*project()["optional-dependencies"]):
         if not entry.marker or entry.marker.evaluate(about):
             assert pins[entry.name.lower()] in entry.specifier, entry
+
+
+def test_floors_are_tested():
+    """`make constraints` has to follow a change of pyproject.toml."""
+    lines = (ROOT / "floors.txt").read_text(encoding="utf-8").splitlines()
+    pins = {name: Version(pin) for name, _, pin in (line.partition("==") for line in lines)}
+    for entry in requirements("all", "dask"):
+        (floor,) = [part.version for part in entry.specifier if part.operator == ">="]
+        assert pins[entry.name] == Version(floor), entry
 
 
 # What needs a package that may be missing: that package, and a line that cannot do without.
@@ -254,6 +269,6 @@ except lingape.errors.MissingExtra as error:
 
 
 def test_extras_named_in_messages_exist():
-    texts = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    texts = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
     named = {name for text in texts for name in re.findall(r"'lingape\[(\w+)\]'", text)}
     assert named <= set(project()["optional-dependencies"])

@@ -21,13 +21,13 @@ from lingape.cli import main
 from lingape.errors import InvalidArgument
 
 ROOT = Path(__file__).parents[2]
-COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
 TOKEN = "all-of-it"
 
 
 def instructions():
     """Yield the instructions of the Dockerfile, each with what follows it."""
-    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.M)
+    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text("utf-8"), flags=re.M)
     for line in text.replace("\\\n", "").splitlines():
         if line:
             name, _, rest = line.partition(" ")
@@ -75,7 +75,7 @@ def started(options, **environment):
 
 
 def test_the_build_gets_what_it_copies_and_nothing_else():
-    allowed = (ROOT / ".dockerignore").read_text().split()
+    allowed = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert copied() == {line[1:] for line in allowed if line.startswith("!")}
     assert "*" in allowed
     assert [path for path in copied() if not (ROOT / path).exists()] == []
@@ -86,7 +86,7 @@ def test_the_build_installs_extras_that_there_are():
     (wanted,) = [
         found for _, rest in instructions() for found in re.findall(r"'\.\[(.*)\]'", rest)
     ]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert set(wanted.split(",")) <= set(project["optional-dependencies"])
 
 
@@ -100,10 +100,13 @@ def test_the_build_makes_a_service(tmp_path):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, checkout / name)
     (build,) = [rest for name, rest in instructions() if name == "RUN" and "pip" in rest]
-    (kept,) = re.findall(r"--from=build (\S+)", (ROOT / "Dockerfile").read_text())
+    (kept,) = re.findall(r"--from=build (\S+)", (ROOT / "Dockerfile").read_text("utf-8"))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    steps = build.replace(kept, str(target))
-    subprocess.run(steps, shell=True, cwd=checkout, env=os.environ | {"PATH": path}, check=True)
+    told = " ".join(rest for name, rest in instructions() if name == "ENV")
+    pins = dict(re.findall(r"(PIP_\w+)=(\S+)", told))
+    assert pins.keys() == {"PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"}
+    steps, environment = build.replace(kept, str(target)), os.environ | pins | {"PATH": path}
+    subprocess.run(steps, shell=True, cwd=checkout, env=environment, check=True)
 
     def says(*command):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -151,7 +154,7 @@ def test_containers_can_change_nothing_but_their_data():
 def test_secrets_are_files_that_nobody_keeps():
     files = {name: secret["file"] for name, secret in COMPOSE["secrets"].items()}
     assert files == {name: f"secrets/{name}" for name in files}
-    assert "secrets/" in (ROOT / ".gitignore").read_text().split()
+    assert "secrets/" in (ROOT / ".gitignore").read_text("utf-8").split()
     for service in COMPOSE["services"].values():
         said = json.dumps([service.get("command", []), service.get("environment", {})])
         assert {name for name in files if f"/run/secrets/{name}" in said} == set(
