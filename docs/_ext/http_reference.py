@@ -15,6 +15,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 Schema = dict[str, Any]
+FIELDS = ["```{rst-class} fields", "```", ""]  # makes phones show the next table otherwise
+COMMON = "/api/experiments/{name}/"  # what most paths begin with
 
 
 @cache
@@ -37,7 +39,11 @@ class HttpReference(SphinxDirective):
         lines = ["## Requests", ""]
         for path, methods in api["paths"].items():
             for method, request in methods.items():
-                lines += [f"### `{method.upper()} {path}`", "", *told(request, objects)]
+                short = path.replace(COMMON, "…/")
+                lines += [f"### `{method.upper()} {short}`", ""]
+                if short != path:
+                    lines += [f"`{method.upper()} {path}`", ""]
+                lines += told(request, objects)
         lines += ["## Objects", ""]
         for name, schema in objects.items():
             if name.endswith("Body") and name != "ProblemBody":
@@ -54,15 +60,15 @@ def told(request: Schema, objects: Schema) -> list[str]:
     lines = [request.get("description", request["summary"]), ""]
     asked = [one for one in request.get("parameters", ()) if one["in"] != "path"]
     if asked:
-        lines += ["| parameter | in | type | |", "|---|---|---|---|"]
+        lines += [*FIELDS, "| parameter | in | type | |", "|---|---|---|---|"]
         for one in asked:
             kind = kind_of(one["schema"]) + ("" if one.get("required") else ", optional")
-            text = cell(one.get("description", ""))
+            text = text_of(one["schema"] | one)
             lines.append(f"| `{one['name']}` | {one['in']} | {kind} | {text} |")
         lines.append("")
     if "requestBody" in request:
         (held,) = request["requestBody"]["content"].values()
-        lines += table_of(objects[held["schema"]["$ref"].rpartition("/")[2]])
+        lines += table_of(objects[named(held["schema"])])
     for status, answer in request["responses"].items():
         if status.startswith("2"):
             lines += [f"Answer ({status}): {contents(answer)}.", ""]
@@ -88,21 +94,27 @@ def described(schema: Schema) -> list[str]:
 
 def table_of(schema: Schema) -> list[str]:
     """Return the fields of an object as a table."""
-    lines = ["| field | type | |", "|---|---|---|"]
+    lines = [*FIELDS, "| field | type | |", "|---|---|---|"]
     for name, field in schema["properties"].items():
         kind = kind_of(field) + ("" if name in schema.get("required", ()) else ", optional")
-        text = field.get("description", "")
-        if field.get("default") is not None:
-            text = f"{text} Default: `{json.dumps(field['default'])}`."
-        lines.append(f"| `{name}` | {kind} | {cell(text)} |")
+        lines.append(f"| `{name}` | {kind} | {text_of(field)} |")
     return [*lines, ""]
+
+
+def text_of(field: Schema) -> str:
+    """Return what is said of a field and its default, on one line of a table."""
+    text = field.get("description", "")
+    if "$ref" in field and not text:  # it is the same
+        text = document()["components"]["schemas"][named(field)]["description"]
+    if field.get("default") not in (None, "", []):
+        text = f"{text} Default: `{json.dumps(field['default'])}`."
+    return " ".join(text.split()).replace("|", r"\|")
 
 
 def kind_of(schema: Schema) -> str:
     """Return the type of a value in words, with links to objects."""
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{anchor(name)})"
+        return f"[{named(schema)}](#{anchor(named(schema))})"
     for word in ("anyOf", "oneOf", "allOf"):
         if word in schema:
             return " or ".join(dict.fromkeys(map(kind_of, schema[word])))
@@ -117,13 +129,13 @@ def kind_of(schema: Schema) -> str:
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
+def named(schema: Schema) -> str:
+    """Return the name of the object that a reference is to."""
+    return str(schema["$ref"].rpartition("/")[2])
+
+
 def anchor(name: str) -> str:
     return f"http-{name.lower()}"
-
-
-def cell(text: str) -> str:
-    """Return a text that fits into a table."""
-    return " ".join(text.split()).replace("|", r"\|")
 
 
 def write_document(app: Sphinx, exception: Exception | None) -> None:

@@ -27,7 +27,8 @@ class Certificate:
     name: of the arm, or names of the arms.
     gap_bound: infinite while nothing is proven, null in JSON.
     settled: whether gap_bound ≤ epsilon: the question is answered.
-    epsilon, delta: ε and δ of the problem.
+    epsilon: how far from the best arm the answer may be, as the problem says.
+    delta: the probability with which what is proven may be wrong, as the problem says.
     pulls: after how many rewards.
     bound: what proves it, as text.
     assumptions: what has to be true for it to hold, as sentences.

@@ -65,8 +65,10 @@ class LevelEffect(NamedTuple):
 
     It is an average over the arms of the experiment, with all other factors as they are.
 
+    level: which one.
     value: the estimate; None while there are too few rewards for one.
-    low, high: it lies between these; None while nothing is proven.
+    low: it is at least this; None while nothing is proven.
+    high: it is at most this; None while nothing is proven.
     estimable: whether some combination of arms has this difference, so that rewards can tell it.
 
     >>> LevelEffect("dry", 0.5, 0.32, 0.68, estimable=True).interval
@@ -120,9 +122,11 @@ class FactorEffects(NamedTuple):
 class Lift(NamedTuple):
     """How much more an arm pays than the control.
 
-    arm, name: which arm it is.
+    arm: its number.
+    name: what it is called.
     value: the estimate; None while there are too few rewards for one.
-    low, high: it lies between these; None while nothing is proven.
+    low: it is at least this; None while nothing is proven.
+    high: it is at most this; None while nothing is proven.
     verdict: that in words.
 
     >>> problem = Problem([[1, 0], [0, 1]], noise=0.3, names=["control", "variant"])

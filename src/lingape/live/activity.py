@@ -38,7 +38,8 @@ class Worker(NamedTuple):
     asked: how many tickets it got.
     told: how many of them have a reward.
     voided: how many will have none.
-    pending, overdue: how many are awaited, and late.
+    pending: how many are awaited.
+    overdue: how many are past their deadline; their rewards still count.
     last_seen: when one of them was last asked for, told or voided, in seconds since 1970.
 
     >>> import tempfile

@@ -51,7 +51,8 @@ WAY_OUT = (
 class ArmFit(NamedTuple):
     """How far one arm's average lies from the linear fit.
 
-    arm, name: which arm it is.
+    arm: its number.
+    name: what it is called.
     pulls: how many rewards it has.
     average: of these.
     fitted: what the average would be if the fit were perfect.

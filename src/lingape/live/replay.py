@@ -91,7 +91,9 @@ class Progress(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """The numbers of arms that were added.
+    """What was added.
+
+    arms: the numbers of the new arms.
 
     >>> import tempfile
     >>> from lingape import Experiment, Problem
@@ -117,8 +119,8 @@ class LogCertificate(Certificate, Data):
     event: the number of the event that proves it.
     digest: the hash of the log up to it.
     value: the estimated mean of the arm, from all rewards; None until there is one.
-    value_low: it is at least this.
-    value_high: it is at most this.
+    value_low: the mean is at least this.
+    value_high: the mean is at most this.
     warnings: why the certificate may be wrong; see check.
 
     >>> import tempfile
@@ -170,7 +172,12 @@ class LogCertificate(Certificate, Data):
 
 
 class Tallies(NamedTuple):
-    """Each arm's rewards: how many, their average, and the sum of squared distances from it."""
+    """Each arm's rewards, in short.
+
+    counts: how many it has.
+    means: their average.
+    squares: the sum of their squared distances from it.
+    """
 
     counts: tuple[int, ...]
     means: tuple[float, ...]

@@ -34,18 +34,21 @@ Order: TypeAlias = Literal["best", "value", "pulls", "voided", "name"]
 class Standing(NamedTuple):
     """How an arm stands: its pulls, and how much better than the leader it is.
 
-    arm, name: which arm it is.
+    arm: its number.
+    name: what it is called.
     pulls: how many rewards it has.
-    pending, overdue, voided: how many of its tickets are awaited, late, and without a reward.
+    pending: how many of its tickets are awaited.
+    overdue: how many are past their deadline; their rewards still count.
+    voided: how many will have no reward.
     gap: estimated mean minus the leader's; None until arms can be compared.
-    low: it is at least this.
-    high: it is at most this.
+    low: the gap is at least this.
+    high: the gap is at most this.
     value: the estimated mean; None until there is one.
-    value_low: it is at least this.
-    value_high: it is at most this.
+    value_low: the mean is at least this.
+    value_high: the mean is at most this.
     lift: estimated mean minus the control's, if there is a control.
-    lift_low: it is at least this.
-    lift_high: it is at most this.
+    lift_low: the lift is at least this.
+    lift_high: the lift is at most this.
     p_value: of this arm being best, as in a certificate; None if the explorer has none, or the arm
         cannot be the answer.
     retired: whether it was taken out.
@@ -108,7 +111,8 @@ class Status(Summary):
     notes: what else people should know, if that was said.
     verdict: what is known so far, in sentences for people who do not read bounds.
     remarks: sentences on what may surprise them.
-    control, control_name: the arm that others are compared with, if there is one.
+    control: the arm that others are compared with, if there is one.
+    control_name: what it is called.
     answer_pulls: how many rewards the arm has that is the answer, or leads until then.
     settled_pulls: how many rewards there were when the question was answered, once it is.
     check: whether rewards look as assumed.

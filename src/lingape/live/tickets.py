@@ -25,7 +25,8 @@ class Ticket(Data):
     id: the number of the event that asked for it, its place there, and random letters. Numbers
         alone would be given out again when a database is restored from a copy, and then a reward
         told late would count for another arm.
-    arm, name: which arm it is.
+    arm: its number.
+    name: what it is called.
     features: of the arm.
     levels: of each factor, if arms are made of factors.
     deadline: in seconds since 1970; after it, others may be asked instead.

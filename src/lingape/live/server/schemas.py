@@ -49,9 +49,14 @@ def _descriptions(thing: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in reversed(getattr(thing, "__mro__", (thing,))):
         for names, text in DESCRIBED.findall(inspect.cleandoc(each.__doc__ or "")):
-            words = re.sub(r"\bNone\b", "null", " ".join(text.split()))
-            found |= dict.fromkeys(names.split(", "), words[0].upper() + words[1:])
+            words = re.sub(r"\b(None|True|False)\b", _in_json, " ".join(text.split()))
+            first = words[0].upper() if words[0].isascii() else words[0]  # δ is a symbol
+            found |= dict.fromkeys(names.split(", "), first + words[1:])
     return found
+
+
+def _in_json(found: re.Match[str]) -> str:
+    return {"None": "null", "True": "true", "False": "false"}[found[0]]
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -159,8 +164,31 @@ DESCRIPTIONS = {  # where Python has more ways to say it than JSON, or says it o
     "noise": "What rewards are like: a number R for R-sub-Gaussian noise (its standard deviation "
     'if it is Gaussian), [low, high] for a range, "binary" for 0 and 1, or "normal" for Gaussian '
     "noise of unknown scale. Rewards outside of a range are refused.",
-    "ModelCheck.statement": "All of it in words.",
+    "Problem.answers": "Which arms can be the answer, by number; all unless given.",
+    "Problem.retired": "Arms, by number, that are no longer pulled, and cannot be the answer.",
+    "Problem.began": "How many arms there were at first, if more came later.",
+    "add_arms.arms": 'For each its levels, such as {"tone": "dry", "length": "long"}, if arms are '
+    "made of factors; else a row of features.",
+    "refit.interactions": 'Lists of factors whose effects depend on each other, or "all" for all '
+    "pairs; as before unless given.",
+    "refit.per_arm": "Whether each arm has an effect of its own; as before unless this is true or "
+    "interactions are given.",
     "refit.noise": "As for a problem; as before unless given. It has to allow all rewards so far.",
+    "refit.norm_bound": "As for a problem; as before unless given, and none if the features "
+    "change.",
+    "LogCertificate.gap_bound": "How much better than the answer another arm may be, at most; "
+    "null while nothing is proven.",
+    "LogCertificate.proven": "Whether there is a proof behind it; if not, caveat says why.",
+    "LogCertificate.warnings": "Why the certificate may be wrong.",
+    "Summary.warnings": "Why its certificate may be wrong.",
+    "ModelCheck.statement": "All of it in words.",
+    "Health.status": 'Always "ok".',
+    "Health.version": "Of lingape on the server.",
+    "Listing.experiments": "Those that can be read, by name.",
+    "Listing.unreadable": "Those whose log is damaged, or of another version.",
+    "Tickets.tickets": "One for each arm.",
+    "Events.events": "As they are in the log.",
+    "Events.words": "For each kind of event a sentence, in which {arm} stands for the field arm.",
     "ttl": 'How long to wait for the rewards: seconds, "90s", "30m", "6h", "2d", or null for no '
     "deadline.",
 }
@@ -224,18 +252,19 @@ def answer_model(kind: type) -> type[BaseModel]:
     """Return the model of a dataclass or NamedTuple as its data look in JSON."""
     said, shown = _descriptions(kind), types_of(kind) | DIFFERENT.get(kind, {})
     content: dict[str, Any] = {
-        name: (
-            _shown(hint),
-            Field(description=DESCRIPTIONS.get(f"{kind.__name__}.{name}", said.get(name))),
-        )
-        for name, hint in shown.items()
+        name: _described(kind.__name__, name, hint, said.get(name)) for name, hint in shown.items()
     }
     return create_model(kind.__name__, __doc__=purpose_of(kind), **content)
 
 
 def envelope(title: str, **hints: Any) -> type[BaseModel]:
     """Return the model of an object with these fields."""
-    return create_model(title, **{name: _shown(hint) for name, hint in hints.items()})
+    fields = {name: _described(title, name, hint) for name, hint in hints.items()}
+    return create_model(title, **fields)
+
+
+def _described(title: str, name: str, hint: Any, said: str | None = None) -> Any:
+    return _shown(hint), Field(description=DESCRIPTIONS.get(f"{title}.{name}", said))
 
 
 def _shown(hint: Any) -> Any:

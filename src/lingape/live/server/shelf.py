@@ -26,6 +26,7 @@ PATIENCE = 1.0  # seconds of replaying for one request of a history
 class HistoryPage(NamedTuple):
     """How B(t) fell, as far as the log was read.
 
+    points: some of the course, oldest first.
     event: the number of the last event read.
     complete: whether that is all; if not, the log is long: request again to read on.
     """
