@@ -59,25 +59,30 @@ class Summary(Data):
     overdue: tickets past their deadline; their rewards still count.
     voided: tickets that will have no reward.
     settled: whether the question is answered.
-    answer, answer_name: the arm that the certificate names, once settled.
-    leader, leader_name: the arm that looks best now; None until arms can be compared.
-    rival, rival_name: the arm that may still beat it by most; of explorers with p-values, the one
-        with the largest.
+    answer: the arm that the certificate names, once settled.
+    answer_name: what it is called.
+    leader: the arm that looks best now; None until arms can be compared.
+    leader_name: what it is called.
+    rival: the arm that may still beat it by most; of explorers with p-values, the one with the
+        largest.
+    rival_name: what it is called.
     gap_bound: B(t): how much better than the leader the best arm may be, at most; None while
         nothing is proven.
     ruled_out: how many arms are ruled out as best; None if the explorer has no p-values.
     value: the estimated mean of the answer, or of the leader before; None until there is one.
-    value_low: it is at least this.
-    value_high: it is at most this.
+    value_low: the mean is at least this.
+    value_high: the mean is at most this.
     lift: that mean minus the control's, if there is a control.
-    lift_low: it is at least this.
-    lift_high: it is at most this.
+    lift_low: the lift is at least this.
+    lift_high: the lift is at most this.
     minimize: whether the lowest average is the best.
     retired: how many arms were taken out.
     corrections: how many times a reward was corrected.
-    epsilon, delta: the problem's.
+    epsilon: how far from the best arm the answer may be.
+    delta: the probability with which the answer may be wrong.
     archived: whether it was taken off the list.
-    began, last: when the first and the last event were, in seconds since 1970.
+    began: when the first event was, in seconds since 1970.
+    last: when the last event was, in seconds since 1970.
     remaining: how many more pulls are needed if estimates are about right; None where that cannot
         be told.
     per_hour: rewards in an hour, by the last 100; None while there are fewer than two.
@@ -143,8 +148,14 @@ class Summary(Data):
     def state(self) -> str:
         """Whether it is settled, and whether there are warnings, in words.
 
-        >>> sorted(STATES.values())
-        ['running', 'running, but doubtful', 'settled', 'settled, but doubtful']
+        It is "running" or "settled", or one of these with ", but doubtful".
+
+        >>> import tempfile
+        >>> from lingape import Experiment, Problem
+        >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
+        >>> with Experiment.open(url, "ads", create=Problem([[1], [2]], noise=1.0)) as experiment:
+        ...     experiment.status().state
+        'running'
         """
         return STATES[self.settled, bool(self.warnings)]
 
