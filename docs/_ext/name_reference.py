@@ -8,7 +8,8 @@
 makes a table of contents and an entry for each, whatever kind of object it is. `:inherited:` also
 shows the methods that a class has from its bases, which are otherwise left to their entries.
 Docstrings describe parameters and fields as `name: what it is`, and fields may have a comment
-beside them instead; both become lists.
+beside them instead; both become lists. Where they name a page of the site, as docs/live.md, they
+link to it.
 """
 
 import ast
@@ -17,8 +18,10 @@ import inspect
 import re
 import sys
 import textwrap
+from enum import Enum
 from importlib import import_module
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
 
 import numpy.typing as npt
 from docutils import nodes
@@ -31,6 +34,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import stringify_annotation
 
+import lingape
 from lingape import arrays
 
 LOGGER = logging.getLogger(__name__)
@@ -45,6 +49,21 @@ SHORT = {
     }.items()
 }
 DESCRIBED = re.compile(r"^((?:\w+, )*\w+): ")
+PAGE = re.compile(r"\b(?:docs/(?P<page>[\w/-]+)|(?:paper/)?ERRATA)\.md\b")
+# Members that have no underscore only because other modules of the library use them: left out. Its
+# users have other ways to the same, and most of them harm an object when called out of turn.
+INTERNAL = {
+    *("anew", "apply", "current", "end_phase", "features_of", "foreseeable", "hang_up", "help"),
+    *("lengthening", "new_orthonormal", "of_table", "or_better", "phase_over", "places"),
+    *("pretend", "pretend_many", "progress", "resumed", "scale_for", "take_over", "thresholds"),
+    *("widths_of", "LeastSquares.restore", "LeastSquares.state", "Mixture.factors"),
+}
+# What those who write parts may define, and nobody else calls: shown to them alone.
+FOR_AUTHORS = {"adopt", "continue_from", "kernel"}
+AUTHORS_PAGE = "reference/parts"
+MADE_BY_OTHERS = {"Experiment"}  # by its `open`: nobody needs to know how it is made
+NAMELESS = re.compile("<|lambda")  # <factory>, <function f.<lambda>>, lambda: 0
+LABELS = {"bounds": "the page on bounds", None: "errata"}  # of pages with long titles
 
 
 class Names(SphinxDirective):
@@ -59,8 +78,9 @@ class Names(SphinxDirective):
         rst = [".. list-table::", "   :widths: auto", ""]
         for name, *_ in entries:
             rst += [f"   * - :obj:`{name} <{module}.{name}>`", f"     - {summary(module, name)}"]
+        internal = INTERNAL if self.env.docname == AUTHORS_PAGE else INTERNAL | FOR_AUTHORS
         for name, *options in entries:
-            rst += ["", *entry(module, name, inherited=":inherited:" in options)]
+            rst += ["", *entry(module, name, internal, inherited=":inherited:" in options)]
         parsed = nodes.container()
         source, line = self.get_source_info()
         block = ["```{eval-rst}", *rst, "```"]
@@ -68,18 +88,40 @@ class Names(SphinxDirective):
         return parsed.children
 
 
-def entry(module: str, name: str, *, inherited: bool) -> list[str]:
-    """Return the directive for a name, by what it is."""
+def entry(module: str, name: str, internal: set[str], *, inherited: bool) -> list[str]:
+    """Return the directive for a name, by what it is, without what is internal."""
     found: Any = getattr(import_module(module), name)
     path = f"{module}.{name}"
     if inspect.isclass(found) and issubclass(found, BaseException):
         return [f".. autoexception:: {path}"]
     if inspect.isclass(found):
-        more = ["   :inherited-members: object, Protocol, Generic, ABC, dict, list, tuple"]
-        return [f".. autoclass:: {path}", "   :members:", *(more if inherited else [])]
+        left_out = [one.removeprefix(f"{name}.") for one in sorted(internal)]
+        lines = [f".. autoclass:: {path}", "   :members:"]
+        lines += [f"   :exclude-members: {', '.join(left_out)}"]
+        if is_protocol(found):
+            lines += ["   :special-members: __call__"]
+        if inherited:
+            lines += ["   :inherited-members: object, Protocol, Generic, ABC, dict, list, tuple"]
+        return lines
     if inspect.isfunction(found):
         return [f".. autofunction:: {path}"]
-    return [f".. py:data:: {path}", "", *(f"   {line}" for line in comment_on(found, name))]
+    lines = [*comment_on(found, name), "", *keys_of(found, module)]
+    return [f".. py:data:: {path}", "", *(f"   {line}" for line in lines)]
+
+
+def keys_of(registry: Any, module: str) -> list[str]:
+    """Return the names in a registry of classes or functions, with links to these."""
+    if not isinstance(registry, dict) or not all(map(callable, registry.values())):
+        return []
+    links = []
+    for key, value in registry.items():
+        name = getattr(value, "__name__", key)
+        links.append(f":obj:`{key} <{'lingape' if hasattr(lingape, name) else module}.{name}>`")
+    return [f"Names: {', '.join(links)}."]
+
+
+def is_protocol(found: Any) -> bool:
+    return getattr(found, "_is_protocol", False)
 
 
 def summary(module: str, name: str) -> str:
@@ -87,7 +129,18 @@ def summary(module: str, name: str) -> str:
     found: Any = getattr(import_module(module), name)
     documented = inspect.isclass(found) or inspect.isfunction(found)
     lines = (inspect.getdoc(found) or "").splitlines() if documented else comment_on(found, name)
-    return " ".join("\n".join(lines).partition("\n\n")[0].split())
+    return linked(" ".join("\n".join(lines).partition("\n\n")[0].split()))
+
+
+def linked(text: str) -> str:
+    """Return a text with links where it names pages of the site by their files."""
+
+    def link(found: re.Match[str]) -> str:
+        page = found["page"]
+        label = LABELS.get(page)
+        return f":doc:`{label} </{page or 'project/errata'}>`" if label else f":doc:`/{page}`"
+
+    return PAGE.sub(link, text)
 
 
 def comment_on(found: Any, name: str) -> list[str]:
@@ -105,7 +158,8 @@ def comment_on(found: Any, name: str) -> list[str]:
 def list_what_is_described(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Make lists of parameters and fields, in place."""
+    """Make lists of parameters and fields, and links to pages, in place."""
+    lines[:] = map(linked, lines)
     if what not in ("class", "exception", "function", "method"):
         return
     fields = comments_of(obj) if inspect.isclass(obj) else {}
@@ -170,10 +224,44 @@ def skip_fields(
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+class Unnamed:
+    """Stands for a default that has no name."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def simplify(app: Sphinx, function: Any, bound: bool) -> None:
+    """Leave out of a signature how values are read, and defaults that have no name, in place."""
+    if not inspect.isfunction(function):
+        return
+    hints = function.__annotations__
+    function.__annotations__ = {name: plain_type(hint) for name, hint in hints.items()}
+    signature = inspect.signature(function)
+    shown = [
+        one
+        if one.default is one.empty or not NAMELESS.match(repr(one.default))
+        else one.replace(default=Unnamed())
+        for one in signature.parameters.values()
+    ]
+    function.__signature__ = signature.replace(parameters=shown)
+
+
+def plain_type(hint: Any) -> Any:
+    """Return a type without what is annotated beside it."""
+    if isinstance(hint, str) or "Annotated[" not in str(hint):
+        return hint
+    return get_type_hints(SimpleNamespace(__annotations__={"it": hint}))["it"]
+
+
 def shorten(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, given: str | None, back: str | None
 ) -> tuple[str | None, str | None]:
-    """Give types their short names back in signatures."""
+    """Give types their short names back in signatures, and leave out signatures of no use."""
+    if what == "class" and (
+        is_protocol(obj) or issubclass(obj, Enum) or obj.__name__ in MADE_BY_OTHERS
+    ):
+        return "", None
     for long, short in SHORT.items():
         given = given and given.replace(long, short)
         back = back and back.replace(long, short)
@@ -190,12 +278,24 @@ def shorten_type(app: Sphinx, domain: str, kind: str, content: nodes.Element) ->
             annotation.children = [nodes.Text(text)]
 
 
+def set_lists(app: Sphinx, document: nodes.document) -> None:
+    """Set "a, b – what they are" in lists of parameters, where Sphinx has "a,b -- what"."""
+    for entry in document.findall(addnodes.desc_content):
+        for text in list(entry.findall(nodes.Text)):
+            if text == " -- ":
+                text.parent.replace(text, nodes.Text(" – "))
+            elif isinstance(text.parent, addnodes.literal_strong):
+                text.parent.replace(text, nodes.Text(re.sub(r",\b", ", ", text)))
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("names", Names)
     app.connect("autodoc-process-docstring", list_what_is_described)
+    app.connect("autodoc-before-process-signature", simplify)
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("object-description-transform", shorten_type)
+    app.connect("doctree-read", set_lists)
     for field in PyObject.doc_field_types:
         if field.name == "variable":
             field.label, field.rolename = "Fields", ""

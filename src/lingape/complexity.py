@@ -260,7 +260,7 @@ def ugape_complexity(delta: FloatArray, *, epsilon: float, reward_range: float) 
 
     delta: the gaps Δ, from `gaps`.
     epsilon: ε.
-    reward_range: b.
+    reward_range: the range b of rewards.
 
     >>> ugape_complexity(np.array([0.5, 0.5]), epsilon=0.0, reward_range=1.0)
     32.0

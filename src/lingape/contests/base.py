@@ -94,7 +94,13 @@ class Contests:
 class Radius(Protocol):
     """How far intervals reach, in norms of A⁻¹; of a bound, or to explore by."""
 
-    def radius(self, problem: Problem, estimate: LeastSquares) -> float: ...
+    def radius(self, problem: Problem, estimate: LeastSquares) -> float:
+        """Return the half-width of an interval, per unit of its direction's norm.
+
+        problem: with the scale of the noise, and δ.
+        estimate: of all means, with data.
+        """
+        ...
 
 
 class RadiusBound(Bound, Radius, Protocol):

@@ -58,7 +58,8 @@ class Client:
     Threads may share one, and connections are kept open for the next request. After a fork both
     processes can use it.
 
-    With a server running (`lingape serve sqlite:///ads.db`), programs on any machine take part::
+    With a server running (`lingape serve --db sqlite:///ads.db`), programs on any machine take
+    part::
 
         with Client("http://127.0.0.1:8000") as client:
             experiment = client.create("ads", Problem([[1, 0], [0, 1]], noise="binary"))
