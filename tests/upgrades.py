@@ -48,6 +48,15 @@ def explorer_called(name):
     return EXPLORERS[name](problem, **extra)
 
 
+def played(explorer, pulls):
+    """Tell an explorer rewards of the kept problem, until it is over or has so many."""
+    chance = random.Random(1)
+    while not explorer.done and sum(explorer.counts) < pulls:
+        arm = explorer.ask()
+        explorer.tell(arm, pays(arm, chance))
+    return explorer
+
+
 def experiments(url):
     """Leave experiments in a database: one with every kind of event, and one that is settled."""
     chance = random.Random(0)
@@ -81,10 +90,7 @@ def states():
     """Return for each explorer its state in the middle, and what it then says."""
     found = {}
     for name in sorted({**EXPLORERS, **BUDGET_EXPLORERS}):
-        explorer, chance = explorer_called(name), random.Random(1)
-        while not explorer.done and sum(explorer.counts) < PULLS:
-            arm = explorer.ask()
-            explorer.tell(arm, pays(arm, chance))
+        explorer = played(explorer_called(name), PULLS)
         found[name] = {
             "state": explorer.state(),
             "counts": [int(count) for count in explorer.counts],

@@ -102,6 +102,8 @@ class Savable(ABC):
                 f"This version reads states of version {VERSION}; got {state.get('version')!r}. "
                 "Read it with the version of lingape that wrote it."
             )
+        _check_kinds(state, ("problem", "bound", "settings"))
+        brought = {name for name, part in parts.items() if part is not None}
         try:
             problem, settings = Problem(**state["problem"]), state["settings"]
             if "bound" not in parts:
@@ -117,6 +119,7 @@ class Savable(ABC):
             raise InvalidState(
                 f"The saved state is damaged: {in_words(reason)}. Restore an undamaged copy."
             ) from reason
+        explorer._check_settings(state, brought)
         explorer._take_over(state)
         return explorer
 
@@ -139,6 +142,7 @@ class Savable(ABC):
 
     def _take_over(self, state: dict[str, Any]) -> None:
         """Take over the data of a saved state, and its verdict."""
+        _check_kinds(state, ("estimate", "kept"))
         if "verdict" not in state:
             raise InvalidState("The saved state lacks a verdict. Restore an undamaged copy.")
         try:
@@ -147,7 +151,7 @@ class Savable(ABC):
                 state.get("estimate"), noise_scale=self.problem.noise.scale or 0.0
             )
             self._restore(state["kept"])
-        except (KeyError, TypeError, ValueError, OverflowError) as reason:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
             if isinstance(reason, InvalidState):
                 raise
             raise InvalidState(
@@ -157,6 +161,22 @@ class Savable(ABC):
         if (verdict := state["verdict"]) is not None:
             self._verdict = self._revived(verdict)
         self._check_restored()
+
+    def _check_settings(self, state: dict[str, Any], brought: set[str]) -> None:
+        """Raise InvalidState if settings were saved that this explorer does not have.
+
+        Explorers that bring their bound, or take no settings, do not read what was saved of them.
+        brought: settings that do not come from the state.
+        """
+        mine = {"bound": describe(self.bound, BOUNDS), "ridge": self._ridge_given()}
+        mine |= {name: self._describe(name) for name in self.settings}
+        saved = {name: state.get(name) for name in ("bound", "ridge")} | state["settings"]
+        for name in (saved.keys() | mine.keys()) - brought:
+            if name not in mine or name not in saved or saved[name] != mine[name]:
+                raise InvalidState(
+                    f"The saved {name} is {saved.get(name)!r}, and this explorer's "
+                    f"{mine.get(name)!r}. Restore an undamaged copy."
+                )
 
     def _prepare(self, kept: dict[str, Any]) -> None:
         """Get ready for the estimate's data; by default there is nothing to do."""
@@ -186,3 +206,13 @@ class Savable(ABC):
                 "Restore an undamaged copy."
             )
         return again
+
+
+def _check_kinds(state: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Raise InvalidState unless these parts of a saved state are mappings."""
+    for name in names:
+        if not isinstance(state.get(name), dict):
+            raise InvalidState(
+                f"The saved {name} must be a mapping; got {state.get(name)!r}. Restore an "
+                "undamaged copy."
+            )
