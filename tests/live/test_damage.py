@@ -134,7 +134,7 @@ def test_a_byte_that_is_not_utf8_over_all_ways(lite, capsys):
     said = capsys.readouterr()
     assert said.err.startswith("Error: The log is damaged")
     first, second = said.out.splitlines()
-    assert first.startswith("ads\tdamaged\tThe log is damaged") and "Restore a copy" in first
+    assert first.startswith("ads\tunreadable\tThe log is damaged") and "Restore a copy" in first
     assert second == "other\t6 arms\t8 rewards\trunning"
 
 

@@ -1,16 +1,20 @@
 """An event declared outside the package, by the recipe in CONTRIBUTING.md; and older logs."""
 
-import dataclasses
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
+from outpost import TestClient
+from tamper import change
 
 from lingape import Problem
+from lingape.cli import main
 from lingape.errors import Conflict, InvalidState
 from lingape.live import Experiment, read_export, verify
 from lingape.live.events import KINDS, Event, Time, as_data, from_data, words_by_kind
-from lingape.live.replay import Replay
+from lingape.live.server import create_app
 from lingape.live.store import START, chained
 
 PROBLEM = Problem([[1, 0], [0, 1]], noise=0.1)
@@ -131,19 +135,45 @@ def test_kinds_are_declared_once():
         type("Other", (Event,), {"kind": "told"})
 
 
-def as_format_3(path):
-    """Rewrite an export the way that logs of format 3 were written."""
-    digest, lines = START, []
-    for line in path.read_text().splitlines():
+def rewrite(path, edit):
+    """Change the events of an export, as data, and return their texts and right hashes."""
+    digest, entries, lines = START, [], []
+    for line in path.read_text("utf-8").splitlines():
         data = json.loads(line)
         del data["hash"]
-        if data["event"] == "created":
-            data["format"] = 3
-            for name in ("question", "notes", "owner"):
-                data.pop(name, None)
-        digest = chained(digest, json.dumps(data, sort_keys=True, separators=(",", ":")))
+        edit(data)
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+        digest = chained(digest, text)
+        entries.append((text, digest))
         lines.append(json.dumps(data | {"hash": digest}) + "\n")
-    path.write_text("".join(lines))
+    path.write_text("".join(lines), "utf-8")
+    return entries
+
+
+def as_format_3(data):
+    """Change an event to how logs of format 3 have it."""
+    if data["event"] == "created":
+        data["format"] = 3
+        for name in ("question", "notes", "owner"):
+            data.pop(name, None)
+
+
+def as_newer_format(data):
+    """Change an event to how a log of a newer format may have it."""
+    if data["event"] == "created":
+        data |= {"format": 5, "version": "9.9", "colour": "red"}
+
+
+def with_newer_kind(data):
+    """Change an event to a kind that a newer version may have, in a format that is read here."""
+    if data["seq"] == 2:
+        data |= {"event": "repainted"}
+
+
+def with_newer_field(data):
+    """Add a field to an event."""
+    if data["seq"] == 2:
+        data |= {"colour": "red"}
 
 
 def test_logs_of_format_3_are_read(url, tmp_path):
@@ -152,7 +182,7 @@ def test_logs_of_format_3_are_read(url, tmp_path):
         for ticket in new.ask(2):
             new.tell(ticket, 0.5)
         new.export(path)
-    as_format_3(path)
+    rewrite(path, as_format_3)
     found = verify(read_export(path))
     with Experiment.from_export(path, url) as old:
         (created,) = old.events(limit=1)
@@ -170,9 +200,55 @@ def test_logs_of_format_3_are_read(url, tmp_path):
 
 
 def test_other_formats_are_refused(sqlite_url):
-    Experiment.open(sqlite_url, "ads", create=PROBLEM).close()
-    with Experiment.open(sqlite_url, "ads") as experiment, experiment.current() as replay:
-        for other in (2, 5):
-            created = dataclasses.replace(replay.created, format=other)
-            with pytest.raises(InvalidState, match=f"format {other}.*reads 3 to 4"):
-                Replay(created, "")
+    with Experiment.open(sqlite_url, "ads", create=PROBLEM) as experiment:
+        (created,) = experiment.events()
+    for other in (2, 5):
+        with pytest.raises(InvalidState, match=f"format {other}.*reads 3 to 4"):
+            from_data(as_data(created) | {"format": other}, place=1)
+
+
+NEWER = {
+    as_newer_format: "The log of 'ads' has format 5, and this version of lingape reads 3 to 4. "
+    "Use version 9.9, or a newer one.",
+    with_newer_kind: "Event 2 of the log is damaged, or a newer version of lingape wrote it: it "
+    "is none of created, ",
+    with_newer_field: "Event 2 of the log is damaged, or a newer version of lingape wrote it: an "
+    "event asked has deadline, ",
+}
+
+
+@pytest.mark.parametrize("edit", NEWER, ids=lambda edit: edit.__name__)
+def test_logs_of_newer_versions_are_refused_and_unchanged(edit, sqlite_url, tmp_path, capsys):
+    path, database, words = tmp_path / "run.jsonl", tmp_path / "run.db", NEWER[edit]
+    with Experiment.open(sqlite_url, "ads", create=PROBLEM) as ads:
+        ads.ask()
+        ads.export(path)
+    entries = rewrite(path, edit)
+    for seq, entry in enumerate(entries, start=1):
+        change(sqlite_url, "UPDATE entries SET text = ?, digest = ? WHERE seq = ?", *entry, seq)
+    change(sqlite_url, "UPDATE logs SET digest = ?", entries[-1][1])
+    change(sqlite_url, "DELETE FROM snapshots")
+    before, new = list_of(database), f"sqlite:///{tmp_path}/new.db"
+    for arguments in (
+        ["verify", str(path)],
+        ["import", str(path), new],
+        ["status", sqlite_url, "ads"],
+        ["ask", sqlite_url, "ads"],
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(["live", *arguments])
+        assert end.value.code == 1
+        assert words in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["live", "list", sqlite_url])
+    assert capsys.readouterr().out.startswith(f"ads\tunreadable\t{words}")
+    with TestClient(create_app(sqlite_url), base_url="http://127.0.0.1") as client:
+        (line,) = client.get("/api/experiments").json()["unreadable"]
+        assert line["name"] == "ads" and line["error"].startswith(words)
+    assert list_of(database) == before
+
+
+def list_of(database):
+    """Return what is in a file of SQLite."""
+    with closing(sqlite3.connect(database)) as connection:
+        return list(connection.iterdump())

@@ -168,7 +168,7 @@ def list_(url: str, everything: bool, json: bool) -> None:
 
     The state is "running" or "settled", with ", but doubtful" where the model check warns: then
     lingape live status says why; and with ", archived" where it was taken off the list. If a log
-    is damaged: name, damaged, and what to do.
+    cannot be read: name, unreadable, why, and what to do.
     """
     from ..live import Unreadable, experiments
 
@@ -180,7 +180,7 @@ def list_(url: str, everything: bool, json: bool) -> None:
         shown = ("name", "arms", "pulls", "settled", "archived", "warnings")
         say(
             [
-                {"name": one.name, "damaged": True, "error": one.error}
+                {"name": one.name, "unreadable": True, "error": one.error}
                 if isinstance(one, Unreadable)
                 else {name: one.to_dict()[name] for name in shown}
                 for one in found
@@ -189,7 +189,7 @@ def list_(url: str, everything: bool, json: bool) -> None:
         return
     for one in found:
         if isinstance(one, Unreadable):
-            say(f"{printable(one.name)}\tdamaged\t{printable(one.error)}")
+            say(f"{printable(one.name)}\tunreadable\t{printable(one.error)}")
         else:
             state = one.state + (", archived" if one.archived else "")
             say(f"{printable(one.name)}\t{one.arms} arms\t{_rewards(one.pulls)}\t{state}")

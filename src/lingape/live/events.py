@@ -635,12 +635,14 @@ def from_text(text: str, *, place: int) -> Event:
 
 def from_data(data: Any, *, place: int) -> Event:
     """Return the event that `as_data` wrote, after checking all of it."""
+    if place == 1:
+        _check_format(data)  # first, for another format may have other kinds and fields
     said = data.get("event") if isinstance(data, dict) else None
     if not isinstance(said, str) or said not in KINDS:
-        raise damaged(place, f"it is none of {', '.join(KINDS)}")
+        raise _unknown(place, f"it is none of {', '.join(KINDS)}")
     forms = _forms(said)
     if set(data) | _omitted(said) != forms.keys() | {"event"}:
-        raise damaged(place, f"an event {said} has {', '.join(sorted(forms))}")
+        raise _unknown(place, f"an event {said} has {', '.join(sorted(forms))}")
     values = {}
     for name, form in forms.items():
         if name not in data:
@@ -654,6 +656,16 @@ def from_data(data: Any, *, place: int) -> Event:
     return KINDS[said](**values)
 
 
+def _check_format(data: Any) -> None:
+    """Raise if the first event, as data, says that the log has a format that is not read here."""
+    found = data.get("format") if isinstance(data, dict) else None
+    if type(found) is int and not OLDEST <= found <= FORMAT:
+        raise InvalidState(
+            f"The log of {data.get('name')!r} has format {found}, and this version of lingape "
+            f"reads {OLDEST} to {FORMAT}. Use version {data.get('version')}, or a newer one."
+        )
+
+
 def words_by_kind() -> dict[str, str]:
     """Return the words for each kind of event."""
     return {name: kind.words for name, kind in KINDS.items()}
@@ -664,6 +676,17 @@ def damaged(place: int, why: str) -> InvalidState:
     return InvalidState(
         f"Event {place} of the log is damaged: {why}. Restore a copy, or use the version of "
         "lingape that wrote it."
+    )
+
+
+def _unknown(place: int, why: str) -> InvalidState:
+    """Return what to raise for an event that this version does not know.
+
+    A newer version may record new kinds of events, also in logs of a format that is read here.
+    """
+    return InvalidState(
+        f"Event {place} of the log is damaged, or a newer version of lingape wrote it: {why}. "
+        "Restore a copy, or use the version of lingape that wrote it."
     )
 
 

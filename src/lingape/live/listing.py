@@ -12,7 +12,7 @@ from .summary import Summary, Unreadable, summary_of
 def experiments(url: str, token: str | None = None) -> list[Summary | Unreadable]:
     """Return a line about each experiment in a database or on a server, by name.
 
-    Those whose log is damaged are Unreadable.
+    Those that cannot be read are Unreadable: their log is damaged, or of another version.
     url: as for Experiment.open, or as for Client.
     token: if the server requires one.
 

@@ -25,8 +25,6 @@ from ..specs import Recipe
 from ..values import Values, outward
 from .activity import Activity, Diary
 from .events import (
-    FORMAT,
-    OLDEST,
     Added,
     Asked,
     Carried,
@@ -266,12 +264,6 @@ class Replay:
         # The arms stay in memory as an array: lists of numbers take four times as much.
         self.created = replace(created, problem={})
         self.head = Head(1, digest)
-        if not OLDEST <= created.format <= FORMAT:
-            raise InvalidState(
-                f"The log of {created.name!r} has format {created.format}, and this version of "
-                f"lingape reads {OLDEST} to {FORMAT}. Use version {created.version}, or a newer "
-                "one."
-            )
         try:
             self.problem = Problem(**created.problem)
             self.blank = make_explorer(created.explorer, self.problem, created.seed)

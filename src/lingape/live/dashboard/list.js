@@ -101,8 +101,8 @@ function line(experiment, archive) {
   );
 }
 
-function damaged({ name, error }) {
-  return el("p", { class: "error" }, `${name}: damaged. ${error}`);
+function unreadableLine({ name, error }) {
+  return el("p", { class: "error" }, `${name} cannot be read. ${error}`);
 }
 
 function empty() {
@@ -193,7 +193,7 @@ export async function showList(page) {
     body.replaceChildren(...shown.map((one) => line(one, archive)));
     const none = !experiments.length && !unreadable.length;
     controls.hidden = node.hidden = none;
-    place.replaceChildren(...(none ? [empty()] : []), ...unreadable.map(damaged));
+    place.replaceChildren(...(none ? [empty()] : []), ...unreadable.map(unreadableLine));
     const hidden = experiments.length - shown.length;
     say(
       note,
