@@ -1,13 +1,15 @@
-"""Check the built site: every link leads somewhere, and every page works offline and on a phone.
+"""Check the built site: its links, its words, and that pages work offline and on a phone.
 
     python docs/check_site.py docs/_build/html
 
-Links are followed in the files. Then each page is opened in Debian's chromium from the disk, as
+Links are followed in the files, where pictures need a text, and no page may show how Python
+represents what has no name. Then each page is opened in Debian's chromium from the disk, as
 wide as a phone: scripts must not fail, nothing may be fetched from elsewhere, formulas have to be
 set, nothing may stick out to the right, and the search has to find something.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ PHONE = {"width": 390, "height": 844}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
 MARGIN = 2  # pixels, for rounding
+NAMELESS = re.compile(r" at 0x|<function|<factory>")  # what follows differs from build to build
 
 
 def links(page: Path, soup: BeautifulSoup) -> Iterator[tuple[str, bool]]:
@@ -32,12 +35,31 @@ def links(page: Path, soup: BeautifulSoup) -> Iterator[tuple[str, bool]]:
         yield found["href"], False
 
 
-def broken_links(site: Path) -> list[str]:
-    """Return what is wrong with links, in words."""
-    soups = {
+def parsed(site: Path) -> dict[Path, BeautifulSoup]:
+    return {
         page: BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
         for page in sorted(site.rglob("*.html"))
     }
+
+
+def wrong_words(site: Path, soups: dict[Path, BeautifulSoup]) -> list[str]:
+    """Return what is wrong with the text of pages and of pictures, in words."""
+    wrong = []
+    for page, soup in soups.items():
+        where = page.relative_to(site)
+        if where.parts[0] == "_modules":
+            continue  # source code
+        found = NAMELESS.search(soup.get_text())
+        if found:
+            wrong.append(f"{where} shows {found[0]!r}, which says nothing to readers")
+        for picture in soup.find_all("img"):
+            if picture.get("alt", picture["src"]).endswith((".png", ".svg")):
+                wrong.append(f"{where} does not say what {picture['src']} shows")
+    return wrong
+
+
+def broken_links(site: Path, soups: dict[Path, BeautifulSoup]) -> list[str]:
+    """Return what is wrong with links, in words."""
     anchors = {
         page: {tag.get("id") or tag.get("name") for tag in soup.find_all(True)}
         for page, soup in soups.items()
@@ -102,7 +124,8 @@ def faults_in_a_browser(site: Path, chromium: str) -> list[str]:
 
 def main() -> None:
     site = Path(sys.argv[1]).resolve()
-    wrong = broken_links(site)
+    soups = parsed(site)
+    wrong = wrong_words(site, soups) + broken_links(site, soups)
     chromium = shutil.which("chromium")
     if chromium:
         wrong += faults_in_a_browser(site, chromium)
@@ -110,7 +133,7 @@ def main() -> None:
         wrong.append("There is no chromium to open pages in: apt-get install chromium.")
     else:
         print("Not opened in a browser: that needs Debian's package chromium.")
-    print("\n".join(wrong) or f"{len(list(site.rglob('*.html')))} pages: links and pages work.")
+    print("\n".join(wrong) or f"{len(soups)} pages: links and pages work.")
     sys.exit(bool(wrong))
 
 

@@ -32,6 +32,7 @@ extensions = [
     "sphinx_design",
     "sphinxcontrib.katex",
     "cli_reference",
+    "finishing",
     "http_reference",
     "name_reference",
     "paper_claims",

@@ -1,4 +1,7 @@
-"""The directive `claims`: the paper's claims as a table, from pages of `lingape reproduce`."""
+"""Pages of `lingape reproduce`: links to the files that they name, and the directive `claims`.
+
+It makes a table of the paper's claims, from pages beside its own.
+"""
 
 import re
 from pathlib import Path
@@ -38,15 +41,26 @@ class Claims(SphinxDirective):
             for claim in found:
                 cells = (part.replace("|", r"\|") for part in claim.groups())
                 says, verdict, by = cells
-                for file, link in SOURCES.items():
-                    by = by.replace(file, link)
-                lines.append(f"| [{title}]({name}.md) | {says} | **{verdict}** | {by} |")
+                lines.append(f"| [{title}]({name}.md) | {says} | **{verdict}** | {linked(by)} |")
         parsed = nodes.container()
         source, line = self.get_source_info()
         self.state.nested_parse(StringList(lines, source), line, parsed)
         return parsed.children
 
 
+def linked(text: str) -> str:
+    for file, link in SOURCES.items():
+        text = text.replace(file, link)
+    return text
+
+
+def link_sources(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Make links of the files that pages of `lingape reproduce` name, in place."""
+    if docname.startswith("paper/"):
+        source[0] = linked(source[0])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("claims", Claims)
+    app.connect("source-read", link_sources)
     return {"parallel_read_safe": True}
