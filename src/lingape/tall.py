@@ -116,9 +116,9 @@ def spread_out(
 ) -> list[int]:
     """Return rows of rows @ turn, each the farthest from the span of those before it.
 
-    Squared lengths are kept up to date, and computed from scratch when they have lost their digits. Of K
-    rows of an orthonormal basis one is left with 1/K or more as long as the span is not complete,
-    but not of those that are usable.
+    Squared lengths are kept up to date, and computed from scratch when they have lost their
+    digits. Of K rows of an orthonormal basis one is left with 1/K or more as long as the span is
+    not complete, but not of those that are usable.
 
     number: how many.
     usable: from which ones; all unless given.

@@ -333,7 +333,7 @@ def add_arms(
 @click.option("--reason", required=True, help="Why, other than that it does badly.")
 @as_json
 def retire(url: str, name: str, arm: str, reason: str, json: bool) -> None:
-    """Take an ARM out, by its number or name: it is no longer handed out, and cannot be the answer.
+    """Take an ARM out, by its number or name: it is no longer handed out and cannot be the answer.
 
     For reasons that have nothing to do with its rewards. An arm that does badly is ruled out
     without that.

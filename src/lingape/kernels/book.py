@@ -247,9 +247,9 @@ def write_gram(team: Any, x: FloatArray, counts: IntArray, gram: FloatArray) -> 
 
 @compiled
 def _add_up(x: FloatArray, book: Book) -> None:
-    """Write V: from scratch whenever pulls have doubled, else by what has changed, which takes less time.
+    """Write V: from scratch when pulls have doubled, else by what has changed, which is quicker.
 
-    In between there are a few dozen rebuilds, so that rounding does not add up.
+    So it is written from scratch a few dozen times, and rounding does not add up.
     """
     team, counts, counted, moments = book.team, book.counts, book.counted, book.moments
     if not book.clock[SUMMED] <= book.clock[PULLS] < 2 * book.clock[SUMMED]:
