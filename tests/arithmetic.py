@@ -2,7 +2,8 @@
 
 OpenBLAS, which NumPy brings along, has kernels for each kind of processor, and these round
 differently. Where several plans are equally good, the last digit decides between them, and with it
-what happens afterwards. Import this before NumPy.
+what happens afterwards. Import this before NumPy. It can only do so on Linux and x86-64 with
+AVX2, and says in FIXED whether it did.
 """
 
 import os
@@ -12,5 +13,6 @@ try:
     _processor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
 except OSError:
     _processor = ""
+FIXED = False
 if " avx2 " in _processor:
-    os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
+    FIXED = os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell") == "Haswell"

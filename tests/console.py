@@ -75,4 +75,4 @@ def rewritten(text):
 
 if __name__ == "__main__":
     for page in map(Path, sys.argv[1:]):
-        page.write_text(rewritten(page.read_text()))
+        page.write_text(rewritten(page.read_text("utf-8")), "utf-8")

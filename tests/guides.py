@@ -54,7 +54,7 @@ class Session:
 def check(page, folder, *, slow):
     """Run the blocks of a page, slow ones too or not, and compare what they print."""
     session = Session(folder)
-    for block in BLOCK.finditer(page.read_text()):
+    for block in BLOCK.finditer(page.read_text("utf-8")):
         if block["needs"] or (block["slow"] and not slow):
             continue
         if block["shell"]:
@@ -83,4 +83,4 @@ def rewritten(text):
 
 if __name__ == "__main__":
     for page in map(Path, sys.argv[1:]):
-        page.write_text(rewritten(page.read_text()))
+        page.write_text(rewritten(page.read_text("utf-8")), "utf-8")

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from lingape.cli import main
+from systems import posix
 
 
 def lingape(*words):
@@ -75,6 +76,7 @@ def test_demo_interrupted(monkeypatch):
     assert result.stderr.strip() == "Stopped."
 
 
+@posix("signal.pthread_sigmask")
 def test_processes_of_a_study_do_not_hear_it():
     """A terminal sends Ctrl-C to all of them, and each would print a traceback."""
     code = """

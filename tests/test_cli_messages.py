@@ -1,5 +1,6 @@
 """What commands say when they refuse: in the words of the shell, about what was typed."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -118,3 +119,35 @@ def test_files_of_another_kind(here):
     assert "is not an event of an exported log (it is not JSON)" in told
     find = ["find", "arms.csv", "--binary", "--reward-cmd", "echo {arm}"]
     assert "not a database" in refused(*find, "--log", "no.log", "--resume")
+
+
+STUDY = 'explorers = ["race"]\ninstances = ["canonical(3, 1)"]\nseeds = 1\n'
+DRAWING = {
+    "compare": "compare -i canonical(3,1) -e race --seeds 1 --plot drawn --out rows.jsonl",
+    "simulate": "simulate study.toml --plot drawn --out rows.jsonl",
+    "reproduce": "reproduce figure3 --synthetic --quick --out drawn",
+    "leaderboard": "leaderboard --quick --out drawn",
+    "plan": "plan arms.csv --gap 1 --noise-scale 1 --draws 1 --plot drawn",
+    "effects": "live effects sqlite:///none.db ads --plot drawn",
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_commands_that_draw_ask_for_matplotlib_before_they_do_anything(name, here, monkeypatch):
+    Path("study.toml").write_text(STUDY, "utf-8")
+    before = set(here.iterdir())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = CliRunner().invoke(main, DRAWING[name].split())
+    assert result.exit_code == 1 and result.stdout == ""
+    assert result.stderr == (
+        "Error: Drawing needs matplotlib, which is not installed: pip install 'lingape[plot]'.\n"
+    )
+    assert set(here.iterdir()) == before
+
+
+def test_a_plan_without_matplotlib_has_no_plot_unless_asked_for(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    command = "plan arms.csv --gap 1 --noise-scale 1 --draws 1 -e race --jobs 1"
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 0 and "race" in result.stdout
+    assert "No plot: Drawing needs matplotlib" in result.stderr

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from lingape.cli import main
+from systems import ECHO
 
 ODD = ["nan", "inf", "-inf", "1e300", "1e-300", "-1", "0", "1e400", "1e99", "1e-99", "5e-324"]
 ODD += ["1" + 29 * "0", "1.5", "x", ""]
@@ -66,7 +67,7 @@ def here(tmp_path, monkeypatch):
 def test_odd_numbers_give_results_or_one_sentence(here, command, option):
     words = COMMANDS[command][0].split()
     if command == "find":
-        words += ["echo {arm}"]
+        words += [ECHO]
     for value in ODD:
         log = ["--log", f"log {value}"] if command == "find" else []
         result = lingape(command.split()[0], *words, *log, f"--{option}", value)
@@ -94,7 +95,7 @@ def test_thetas_of_any_size(here, theta, scale):
 @pytest.mark.parametrize("value", ODD)
 def test_odd_bounds_of_rewards(here, value):
     for place, pair in enumerate([(value, 1), (0, value)]):
-        words = ["find", "arms.csv", "--reward-cmd", "echo {arm}", "--max-pulls", 4]
+        words = ["find", "arms.csv", "--reward-cmd", ECHO, "--max-pulls", 4]
         lingape(*words, "--retries", 0, "--log", f"log {place}", "--bounded", *pair)
 
 
@@ -112,6 +113,6 @@ def test_odd_numbers_of_an_experiment(here):
         lingape("live", "add", url, "ads", 0, value)
         lingape("live", "tell", url, "ads", value, value)
         for option in ("workers", "max-pulls", "max-failures", "timeout"):
-            words = ["--max-pulls", 1, "--max-failures", 1, "--reward-cmd", "echo {arm}"]
+            words = ["--max-pulls", 1, "--max-failures", 1, "--reward-cmd", ECHO]
             if option != "workers" or len(value) < 10:
                 lingape("live", "run", url, "ads", *words, f"--{option}", value)

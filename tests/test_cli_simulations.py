@@ -47,14 +47,14 @@ class TestCompare:
         arguments += ["--seeds", 2, "--out", "rows.jsonl", "--plot", "times"]
         result = lingape(*arguments)
         assert result.exit_code == 0, result.output
-        assert len((here / "rows.jsonl").read_text().splitlines()) == 3
+        assert len((here / "rows.jsonl").read_text("utf-8").splitlines()) == 3
         assert (here / "times.png").stat().st_size > 1000
         assert (here / "times.svg").exists()
         assert_refused(lingape(*arguments), "exists")
         assert lingape(*arguments, "--resume").exit_code == 0
         more = lingape(*arguments, "--resume", "--seeds", 4)
         assert "| lingape | arms.csv | 4 |" in " ".join(more.stdout.split())
-        assert len((here / "rows.jsonl").read_text().splitlines()) == 5
+        assert len((here / "rows.jsonl").read_text("utf-8").splitlines()) == 5
         other = lingape(*arguments, "--resume", "--max-pulls", 5000)
         assert_refused(other, "another study: it has --max-pulls 10000000, now 5000")
 
@@ -240,7 +240,7 @@ class TestReproduce:
         (page,) = json.loads(result.stdout)
         for kind in ("md", "csv", "png", "svg"):
             assert (here / "pages" / f"{name}.{kind}").stat().st_size > 100
-        text = (here / "pages" / f"{name}.md").read_text()
+        text = (here / "pages" / f"{name}.md").read_text("utf-8")
         for claim in page["claims"]:
             assert claim["says"] in text
         wanted = {

@@ -12,6 +12,7 @@ from lingape.cli import main
 from lingape.errors import InvalidArgument, InvalidProblem
 from lingape.live import Experiment
 from lingape.printable import encodable, printable
+from systems import linux, posix
 
 UNFIT = [chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)]]  # C0, DEL and C1
 UNFIT += list("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e")  # bidi, separators
@@ -60,6 +61,7 @@ def test_certificates_keep_their_lines_and_show_names_on_one():
     assert SEEN in str(budget.certificate())
 
 
+@posix("shell")
 def test_find_shows_names_on_one_line(here):
     command = "printf '0.\\033[1m%s\\n' {arm} >&2; test {arm} = 1 || exit 3; echo 1"
     result = lingape(
@@ -174,6 +176,7 @@ def test_half_a_character_in_a_name_is_refused(here, tmp_path):
         assert len(experiment.events()) == 1
 
 
+@linux("names of files that may be any bytes")
 @pytest.mark.parametrize(
     "words",
     [

@@ -217,7 +217,7 @@ def test_code_is_compiled_again_when_a_kernel_outside_of_the_package_changes(
     for _ in range(2):
         assert answer(choosing) == (2, "")
         assert compilations(choosing) == 1
-    text = (choosing / file).read_text()
+    text = (choosing / file).read_text("utf-8")
     (choosing / file).write_text(text.replace(old, new))
     assert answer(choosing) == (3, "")
     assert compilations(choosing) == 2
@@ -251,7 +251,7 @@ def test_sources_are_all_that_compiled_code_is_made_from():
     found = set(compiling.sources())
     makes_code = re.compile(r"@(compiled|inlined|EntryPoint|part_function|required|\w+\.of\()")
     for file in root.rglob("*.py"):
-        assert file in found or not makes_code.search(file.read_text()), file
+        assert file in found or not makes_code.search(file.read_text("utf-8")), file
     for name in ("ties.py", "least_squares.py", "bounds/mixture.py"):
         assert root / name in found
     assert not any("cli" in file.parts or "live" in file.parts for file in found)

@@ -22,7 +22,9 @@ ROOT = Path(__file__).parent.parent
 
 def recipe(title):
     """Return a section of CONTRIBUTING.md."""
-    return (ROOT / "CONTRIBUTING.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    return (
+        (ROOT / "CONTRIBUTING.md").read_text("utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
+    )
 
 
 RECIPE = recipe("Add a command")
@@ -42,7 +44,7 @@ def python(tmp_path):
     place = re.search(r"Write `src/lingape/(.*?)`", RECIPE)[1]
     (package / place).write_text(re.search(r"```python\n(.*?)```", RECIPE, re.S)[1])
     line, listed = re.search(r"Add `(.*?)` to `COMMANDS` in `(.*?)`", RECIPE).groups()
-    text = (package / listed).read_text()
+    text = (package / listed).read_text("utf-8")
     (package / listed).write_text(text.replace("COMMANDS = (\n", f"COMMANDS = (\n    {line}\n"))
 
     def run(*words):

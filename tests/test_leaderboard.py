@@ -36,7 +36,7 @@ def test_a_short_one(tmp_path):
     assert set(EXPLORERS) <= set(data["rounds_a_second"])
     for kind in ("md", "csv", "png", "svg"):
         assert (tmp_path / f"leaderboard.{kind}").stat().st_size > 1000
-    page = (tmp_path / "leaderboard.md").read_text()
+    page = (tmp_path / "leaderboard.md").read_text("utf-8")
     overall = data["duels"]["overall"]
     assert [(item["delta"], item["world"], item["instances"]) for item in overall] == [
         (0.05, "gaussian", 2),

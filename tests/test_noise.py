@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -40,6 +41,7 @@ from lingape.forecast import forecast, from_gap
 from lingape.noise import checked_noise
 from lingape.runs import play
 from lingape.scaffold.saving import VERSION
+from systems import command_line
 
 SQUARE = [[1, 0], [0, 1]]
 KINDS = [SubGaussian(0.5), Bounded(-1, 3), Binary(), Normal()]
@@ -509,7 +511,8 @@ def test_one_option_says_it(arms):
 
 
 def test_find_records_no_reward_outside(arms):
-    common = ["find", "arms.csv", "--reward-cmd", "echo 1.5 # {arm}", "--bounded", 0, 1]
+    command = command_line(sys.executable, "-c", "print(1.5)", "{arm}")
+    common = ["find", "arms.csv", "--reward-cmd", command, "--bounded", 0, 1]
     told = called(*common, "--log", "run.db", code=4).stderr
     assert "1.5, where rewards have to be from 0.0 to 1.0" in told
     with Experiment.open("sqlite:///run.db", "find") as experiment:

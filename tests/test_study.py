@@ -39,6 +39,7 @@ from lingape.rates import clopper_pearson
 from lingape.study import Row, read_study
 from lingape.study.clock import Clock
 from lingape.study.study import CHUNK, _Chunks, _Played
+from systems import posix
 
 SMALL = {
     "explorers": {"tight": LinGapE, "static": XYStatic, "oracle": XYOracle},
@@ -155,7 +156,7 @@ class TestFile:
         path = tmp_path / "rows.jsonl"
         study = Study(**SMALL)
         results = study.run(jobs=1, path=path)
-        header, *rows = map(json.loads, path.read_text().splitlines())
+        header, *rows = map(json.loads, path.read_text("utf-8").splitlines())
         assert header["study"]["seeds"] == [0, 1, 2]
         assert header["study"]["explorers"]["oracle"] == "XYOracle"
         assert header["ran_on"]["numpy"] == np.__version__
@@ -230,7 +231,7 @@ class TestFile:
         path = tmp_path / "rows.jsonl"
         study = Study(**SMALL | {"seeds": 1})
         study.run(jobs=1, path=path)
-        path.write_text(damage(path.read_text()))
+        path.write_text(damage(path.read_text("utf-8")))
         with pytest.raises(InvalidState, match=words):
             study.read(path)
 
@@ -248,6 +249,7 @@ class TestFile:
         assert facts(study.run(jobs=2, path=path, resume=True)) == facts(study.run(jobs=1))
 
 
+@posix("os.killpg")
 def test_ctrl_c_on_the_command_line(tmp_path):
     """With parallel workers: one sentence, status 130, and rows to resume from."""
     (tmp_path / "study.toml").write_text(
@@ -260,7 +262,7 @@ def test_ctrl_c_on_the_command_line(tmp_path):
     )
     rows = tmp_path / "study.jsonl"
     deadline = time.monotonic() + 400  # the first time it compiles
-    while not (rows.exists() and rows.read_text().count("\n") > 3):
+    while not (rows.exists() and rows.read_text("utf-8").count("\n") > 3):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)

@@ -15,6 +15,7 @@ from lingape import Experiment, Factors, Problem, Race
 from lingape.cli import main
 from lingape.errors import InvalidProblem
 from lingape.tables import read_arms
+from systems import ECHO, command_line
 
 sys.path.insert(0, str(Path(__file__).parent / "live"))
 
@@ -295,7 +296,7 @@ def test_refusals_speak_of_options_in_the_shell():
 
 def test_names_of_several_lines_are_shown_on_one():
     table('prompt,x,y\n"Be kind.\nBe short.",1,0\n"Be dry.\n\nStop.",0,1\n')
-    words = ["--reward-cmd", "echo {arm}", "--noise-scale", "0.1"]
+    words = ["--reward-cmd", ECHO, "--noise-scale", "0.1"]
     found = lingape("find", "arms.csv", *words)
     assert r"No arm is better than Be dry.\n\nStop., with" in found.stdout
     assert "\n  " + r"Be dry.\n\nStop." in found.stdout
@@ -325,10 +326,8 @@ AVERAGES = r"tone=warm, length=long averages 0\.\d+: between 0\.\d+ and 0\.\d+, 
 def crossed():
     table("tone,length\n" + "".join(f"{','.join(row)}\n" for row in ROWS))
     Path("means.txt").write_text("".join(f"{mean}\n" for mean in CROSSED))
-    return [
-        "--reward-cmd",
-        'sed -n "$((LINGAPE_ARM + 1))p" means.txt',
-    ]
+    code = "import os; print(open('means.txt').readlines()[int(os.environ['LINGAPE_ARM'])])"
+    return ["--reward-cmd", command_line(sys.executable, "-S", "-c", code)]
 
 
 ASKED = ["--noise-scale", 0.05, "--epsilon", 0.1]

@@ -35,7 +35,7 @@ def definitions():
     """Return where each public class, type and function of the package is defined."""
     found = defaultdict(list)
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+        for node in ast.parse(path.read_text("utf-8")).body:
             for name in names_in(node):
                 found[name].append(path.relative_to(SOURCE).as_posix())
     return found

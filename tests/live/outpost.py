@@ -13,7 +13,10 @@ with warnings.catch_warnings():  # it prefers the successor of httpx, and takes 
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-__all__ = ["Flaky", "Outpost", "TestClient", "reserved"]
+__all__ = ["ENDED", "Flaky", "Outpost", "TestClient", "reserved"]
+
+
+ENDED = 1 if sys.platform == "win32" else 0  # after SIGTERM, by which Windows kills
 
 
 def reserved():

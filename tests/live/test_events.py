@@ -81,7 +81,10 @@ def test_an_event_is_declared_once(url, tmp_path):
         assert again.verify() == found == verify(read_export(path))
     with Experiment.from_export(path, f"sqlite:///{tmp_path}/copy.db") as copy:
         assert copy.verify() == found
-    assert json.loads(path.read_text().splitlines()[1])["at"] == "2001-09-09T01:46:40.000+00:00"
+    assert (
+        json.loads(path.read_text("utf-8").splitlines()[1])["at"]
+        == "2001-09-09T01:46:40.000+00:00"
+    )
 
 
 def test_its_fields_are_checked(url):
@@ -191,7 +194,7 @@ def test_logs_of_format_3_are_read(url, tmp_path):
         old._save(old._memory)
         old.add(0, 0.25)
         old.export(tmp_path / "again.jsonl")
-    assert (tmp_path / "again.jsonl").read_text().startswith(path.read_text())
+    assert (tmp_path / "again.jsonl").read_text("utf-8").startswith(path.read_text("utf-8"))
     with Experiment.open(url, "ads", create=PROBLEM) as again:  # from the snapshot
         assert again._loaded == 4 and again.status().pulls == 3
         assert verify(read_export(tmp_path / "again.jsonl")) == again.verify()

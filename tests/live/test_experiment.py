@@ -455,7 +455,7 @@ def test_exports_that_were_changed_do_not_verify(ads, tmp_path):
         ads.tell(ticket.id, pull(ticket.arm))
     path = tmp_path / "run.jsonl"
     ads.export(path)
-    lines = path.read_text().splitlines(keepends=True)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
     assert verify(read_export(path)).events == len(lines)
     other = json.dumps(json.loads(lines[3]) | {"reward": 7.0}) + "\n"
     for text, words in [

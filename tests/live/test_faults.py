@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import threading
 import time
 from collections import Counter
@@ -168,7 +167,7 @@ def kill_often(context, url, folder, kills, workers):
             time.sleep(rng.uniform(0.02, 0.3))
             i = rng.randrange(workers)
             assert crowd[i].exitcode is None
-            os.kill(crowd[i].pid, signal.SIGKILL)
+            crowd[i].kill()
             crowd[i].join()
             crowd[i], lives[i] = start(context, crew.work_until_killed, url, file), file
         wait_for_work(lives.values())

@@ -8,6 +8,7 @@ import pytest
 
 from lingape.live import Experiment
 from lingape.live import files as journals
+from systems import posix
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def test_who_dies_in_line_is_not_waited_for(ads, first, monkeypatch):
     assert not waiting.is_alive() and ads.verify().pulls == 1
 
 
+@posix("fcntl")
 def test_an_interrupt_in_line(ads, first, monkeypatch):
     """Whoever gives up keeps nobody waiting, also if the turn comes later."""
 
@@ -90,6 +92,7 @@ def test_who_is_slow_to_load_does_not_stand_in_line_for_it(ads, monkeypatch):
     assert lines == ["load", "in", "out"]
 
 
+@posix("fcntl")
 def test_systems_without_locks(ads, monkeypatch):
     def none(*arguments):
         raise OSError(37, "No locks available")

@@ -3,6 +3,7 @@
 import http.server
 import json
 import logging
+import sys
 import threading
 from collections import Counter
 
@@ -27,6 +28,7 @@ from lingape.live import Corrected, Joined, Retired, Settled, Told, read_export,
 from lingape.live.events import as_text
 from lingape.live.notices import Notice
 from lingape.live.store import chained
+from systems import command_line
 
 FACTORS = Factors(
     tone=["warm", "dry"],
@@ -377,10 +379,12 @@ def test_from_the_shell(url, tmp_path):
             pulled = experiment.ask()[0]
             experiment.tell(pulled, MEANS[pulled.arm])
     note = tmp_path / "note.txt"
-    command = f"printf '%s %s' $LINGAPE_EXPERIMENT $LINGAPE_ARM > {note}"
+    code = "import os, sys; said = os.environ['LINGAPE_EXPERIMENT'], os.environ['LINGAPE_ARM']; "
+    code += "open(sys.argv[1], 'w').write(' '.join(said))"
+    command = command_line(sys.executable, "-c", code, note)
     out = invoke("watch", url, "ads", "--on-settled", command)
     assert "Settled. No arm is better than tone=dry, length=long" in out
-    assert note.read_text() == "ads 3"
+    assert note.read_text("utf-8") == "ads 3"
     assert "2 corrections" in invoke("certificate", url, "ads")
     goal = ("--epsilon", 0.5, "--delta", 0.2, "--bounded", -9, 9, "--explorer", "lingape")
     begun = json.loads(invoke("refit", url, "ads", "next", *goal, "--json"))

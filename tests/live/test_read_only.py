@@ -10,6 +10,7 @@ import pytest
 from lingape.errors import InvalidState, StorageFailed
 from lingape.live import Experiment
 from lingape.live import sqlite as module
+from systems import posix
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def as_somebody(context):
     return run
 
 
+@posix("folders that can only be read")
 def test_a_folder_that_can_only_be_read(folder, url, as_somebody):
     close_off(folder)
     found = as_somebody(url)
@@ -61,6 +63,7 @@ def test_a_folder_that_can_only_be_read(folder, url, as_somebody):
     assert sorted(path.name for path in folder.iterdir()) == ["run.db"]
 
 
+@posix("folders that can only be read")
 def test_somebody_else_has_it_open(folder, url, as_somebody):
     """Then there is a log beside the file, and readers use it."""
     with Experiment.open(url, "ads") as experiment:
@@ -71,6 +74,7 @@ def test_somebody_else_has_it_open(folder, url, as_somebody):
         assert as_somebody(url)["verified"] == 7
 
 
+@posix("folders that can only be read")
 def test_what_is_not_in_the_file_yet_is_not_left_out(folder, url, as_somebody):
     with Experiment.open(url, "ads") as experiment:
         experiment.add(0, 1.0)

@@ -15,6 +15,9 @@ from outpost import TestClient
 from lingape.errors import InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment
 from lingape.live.server import create_app
+from systems import SYNC, posix
+
+pytestmark = posix("way to remove or replace files that are open")
 
 BESIDE = ("run.db-wal", "run.db-shm")
 
@@ -105,14 +108,14 @@ def test_nothing_is_acknowledged_that_nobody_will_find(ads, folder, monkeypatch,
 
         monkeypatch.setattr(ads, "_follow", late)
     else:
-        fdatasync = os.fdatasync
+        sync = getattr(os, SYNC)
 
         def late(file):
-            fdatasync(file)
-            monkeypatch.setattr(os, "fdatasync", fdatasync)
+            sync(file)
+            monkeypatch.setattr(os, SYNC, sync)
             happen(folder)
 
-        monkeypatch.setattr(os, "fdatasync", late)
+        monkeypatch.setattr(os, SYNC, late)
     with pytest.raises(InvalidState, match=r"(remov|replac)ed while it was in use.*open it again"):
         ads.tell(ticket.id, 1.0)
     for act in (ads.ask, ads.status, ads.verify, lambda: ads.tell(other.id, 0.5)):

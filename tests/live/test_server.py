@@ -15,7 +15,7 @@ import tracemalloc
 
 import pytest
 from click.testing import CliRunner
-from outpost import Outpost, TestClient
+from outpost import ENDED, Outpost, TestClient
 from tamper import change as tamper
 
 import lingape
@@ -44,6 +44,7 @@ from lingape.live.server.schemas import answer_model
 from lingape.live.server.shelf import HistoryPage, Shelf
 from lingape.live.server.watch import Watch
 from lingape.live.serving import Service, serve
+from systems import lists_open_files, posix
 
 PROBLEM = {"arms": [[1, 0], [0, 1]], "names": ["red", "blue"], "noise": 0.1}
 NOISY = {"noise": 0.1}
@@ -577,7 +578,7 @@ def test_head_of_a_stream_ends(url):
         place.request("HEAD", "/api/experiments")
         assert place.getresponse().status == 401
         place.close()
-        assert server.end() == 0
+        assert server.end() == ENDED
 
 
 def test_hosts(url):
@@ -731,6 +732,7 @@ def wait_for(condition, seconds=120):
         time.sleep(0.02)
 
 
+@posix("signals that a process can answer")
 def test_a_server_streams_and_ends(url):
     with Outpost(url) as server, lingape.Client(server.url) as calls:
         calls.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))
@@ -793,6 +795,7 @@ def test_streams_share_their_looks(monkeypatch, end):
     assert state["most"] == 1
 
 
+@lists_open_files
 def test_streams_end_when_clients_leave(url):
     with Outpost(url) as server:
         with lingape.Client(server.url) as client:
@@ -812,6 +815,7 @@ def test_streams_end_when_clients_leave(url):
         wait_for(lambda: len(os.listdir(place)) <= before + 2)
 
 
+@posix("signals that a process can answer")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_request_under_way_is_finished(url, number):
     """A signal between head and body of a request: it is answered, then the server stops."""
@@ -844,6 +848,7 @@ def refuses(port):
     return False
 
 
+@posix("sockets that processes share")
 def test_several_processes_on_one_port(url):
     with Outpost(url, "--workers", 2) as server, lingape.Client(server.url) as client:
         experiment = client.create("ads", lingape.Problem(PROBLEM["arms"], noise=1.0))

@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import sqlite3
-import sys
 import threading
 import time
 import urllib.error
@@ -25,6 +24,7 @@ from lingape.errors import InvalidState, StorageFailed
 from lingape.live import Experiment
 from lingape.live.server import create_app
 from lingape.live.serving import Service, serve
+from systems import linux
 
 
 def ask_raw(server, path, body=None):
@@ -101,10 +101,12 @@ def kill_servers(context, url, folder, kills):
     audit(url, crowd.files, unheard=0)
 
 
+@linux("ports that are kept for processes to come")
 def test_servers_that_are_killed(context, each_url, tmp_path):
     kill_servers(context, each_url, tmp_path, kills=6)
 
 
+@linux("ports that are kept for processes to come")
 @pytest.mark.slow
 def test_servers_that_are_killed_200_times(context, each_url, tmp_path):
     kill_servers(context, each_url, tmp_path, kills=200)
@@ -166,7 +168,7 @@ def test_connections_that_are_cut_under_load(context, postgres_server, postgres_
     audit(postgres_url, crowd.files, unheard=0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits another process, as Linux can")
+@linux("a way to limit another process")
 def test_a_full_disk(url, tmp_path):
     """A limit on the size of files is what a server can be given without a disk of its own."""
     import resource

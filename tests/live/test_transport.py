@@ -18,6 +18,7 @@ from lingape.cli import main
 from lingape.errors import InvalidArgument, LingapeError, StorageFailed
 from lingape.live import transport
 from lingape.live.addresses import checked_url, proxy_for
+from systems import posix
 
 HEALTHY = b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"status":"ok"}'
 WITHOUT_URLLIB3 = """
@@ -200,6 +201,7 @@ def test_what_a_client_says_in_an_except_block():
     assert "something else" not in str(failed.value)
 
 
+@posix("os.fork")
 def test_child_processes_have_connections_of_their_own(url):
     with Outpost(url) as server, Client(server.url) as client:
         remote = client.create("ads", problem())

@@ -76,8 +76,8 @@ class Command:
         program and its arguments, without a shell, and {arm} is the only placeholder.
     timeout: seconds after which a run is killed and counts as failed.
 
-    >>> Command("measure {name} | awk '{print $1}'").shell_text(3)
-    'measure "$LINGAPE_NAME" | awk \\'{print $1}\\''
+    >>> Command("measure --arm {arm} --format '{value}'").shell_text(3)
+    "measure --arm 3 --format '{value}'"
     """
 
     template: str
