@@ -178,7 +178,7 @@ def test_a_script_may_look_at_the_environment(arms, url, tmp_path):
     script = tmp_path / "measure.sh"
     script.write_text('test "$LINGAPE_NAME$LINGAPE_ARM" = blue1; echo $((1 - $?))')
     told = invoke("run", url, "ads", "--reward-cmd", f"sh '{script}'")
-    assert BEST in told and "has to look at LINGAPE_ARM" in told
+    assert BEST in told and "in its environment, as LINGAPE_ARM" in told
 
 
 @posix("shell")

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from .options import as_json, jobs, lane, new_file, numbers, pull_limit, simulated_rewards
-from .showing import interruptible, live_line, say, simulating
+from .showing import ask_for_matplotlib, interruptible, live_line, say, simulating
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -125,6 +125,8 @@ def conduct(
     """Run a study, show its progress, and print the results."""
     if resume and out is None:
         raise click.UsageError("--resume needs --out, the file to continue.")
+    if plot is not None:
+        ask_for_matplotlib()
     done, kept = 0, "" if out is None else f" Their rows are in {out}; --resume continues."
     with (
         interruptible(lambda: f"Stopped after {done} of {len(study)} runs.{kept}"),

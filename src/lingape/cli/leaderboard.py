@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from .options import as_json, jobs, new_folder
-from .showing import interruptible, live_line, say, simulating
+from .showing import ask_for_matplotlib, interruptible, live_line, say, simulating
 
 
 @click.command()
@@ -36,6 +36,7 @@ def leaderboard(
     from ..datasets.movielens import load_movielens
     from ..leaderboard import BoardOptions, compare_all
 
+    ask_for_matplotlib()
     data = () if quick or no_data else (load_movielens().sample(20, 0),)
     with (
         interruptible(lambda: "Stopped; nothing was written."),

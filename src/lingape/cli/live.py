@@ -12,7 +12,7 @@ from ..printable import printable
 from . import options
 from .group import Group
 from .options import as_json
-from .showing import say
+from .showing import ask_for_matplotlib, say
 from .threads import OneThreaded
 
 if TYPE_CHECKING:
@@ -460,6 +460,8 @@ def effects(
 
     if plot is not None and contrast is not None:
         raise click.UsageError("--plot draws effects, or with --against arms, but no --contrast.")
+    if plot is not None:
+        ask_for_matplotlib()
     with open_experiment(url, name) as experiment:
         status, values = experiment.status(), experiment.values()
     found: Any

@@ -10,7 +10,7 @@ import click
 
 from ..printable import printable
 from .options import as_json, jobs, minimize, new_file, of_table, pull_limit, table_of, to_prove
-from .showing import live_line, say, simulating
+from .showing import ask_for_matplotlib, live_line, say, simulating
 
 if TYPE_CHECKING:
     from ..environments import Instance
@@ -124,6 +124,8 @@ def plan(
     """
     from ..forecast import MOST_FEATURES, forecast, models
 
+    if plot is not None:
+        ask_for_matplotlib()
     noise = _noise(noise_scale, normal, binary, bounded, rate)
     table = table_of(arms, columns)
     problem = table.problem(noise=noise, epsilon=epsilon, delta=delta, minimize=minimize)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from .options import as_json, jobs, lane, new_folder
-from .showing import interruptible, live_line, say, simulating
+from .showing import ask_for_matplotlib, interruptible, live_line, say, simulating
 
 NAMES = ("table1", "figure1", "figure2", "figure3")
 
@@ -61,6 +61,7 @@ def reproduce(
 
     if r6a and synthetic:
         raise click.UsageError("Use --r6a or --synthetic, not both.")
+    ask_for_matplotlib()
     logs = tuple(map(Path, r6a))
     if synthetic:
         Path(out).mkdir(exist_ok=True)

@@ -31,6 +31,13 @@ def say(what: Any, *, err: bool = False) -> None:
     click.echo(text, err=err)
 
 
+def ask_for_matplotlib() -> None:
+    """Raise MissingExtra without matplotlib: before the work, whose results would have no plot."""
+    from ..plots.style import import_matplotlib
+
+    import_matplotlib()
+
+
 @contextmanager
 def interruptible(closing: Callable[[], str]) -> Iterator[None]:
     """On Ctrl-C, print `closing()`, which says more than the usual "Stopped.", and exit."""

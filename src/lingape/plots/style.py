@@ -104,10 +104,14 @@ class Look(NamedTuple):
         return cls(*(choices[i % len(choices)] for choices in lists))
 
 
+def import_matplotlib() -> Any:
+    """Return matplotlib, or raise MissingExtra."""
+    return imported("matplotlib", "Drawing needs", extra="plot")
+
+
 def _rc_context(settings: dict[str, Any]) -> AbstractContextManager[None]:
-    """Return a context in which matplotlib has these settings, or raise MissingExtra."""
-    matplotlib = imported("matplotlib", "Drawing needs", extra="plot")
-    return matplotlib.rc_context(settings)  # type: ignore[no-any-return]
+    """Return a context in which matplotlib has these settings."""
+    return import_matplotlib().rc_context(settings)  # type: ignore[no-any-return]
 
 
 def new_figure(width: float, height: float) -> "Figure":
