@@ -94,7 +94,7 @@ release-check: $(RELEASE)/uv  ## build the source archive and the wheel into dis
 	.ci/release
 
 clean:
-	rm -rf .venv .venv-floors .venv-release .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-floors .venv-release .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build
 
 $(DEMO): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lingape needs Python 3.11 or later; pass one with make PYTHON=...")'

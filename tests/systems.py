@@ -1,6 +1,5 @@
 """What some systems do not have, and how they want commands to be written."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -21,7 +20,6 @@ def linux(what):
     return pytest.mark.skipif(sys.platform != "linux", reason=f"only Linux has {what}")
 
 
-SYNC = "fdatasync" if hasattr(os, "fdatasync") else "fsync"  # by which we wait for a disk
 lists_open_files = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="this system does not list open files in /proc"
 )

@@ -520,22 +520,26 @@ def test_full_disk_loses_nothing(arms, monkeypatch):
 
 def test_killed_at_random_moments(arms):
     """Rewards depend on the pull alone, so the log must have those of a search in one go."""
-    # It takes 67 pulls, more than 2 s, and no life lasts longer than 0.6 s: three end too early.
-    command = ["--reward-cmd", f"sleep 0.03; {NOISY}", "--noise-scale", "0.5"]
+    # It takes 67 pulls, and eight lives may begin seven each: all of them end too early.
+    wait = "until test $(wc -l < ran) -le $(cat allowed); do sleep 0.01; done"
+    command = ["--reward-cmd", f"echo >> ran; {wait}; {NOISY}", "--noise-scale", "0.5"]
     rng = random.Random(1)
-    kills = 0
+    ran, allowed = Path("ran"), Path("allowed")
+    ran.touch()
     for _ in range(8):
+        begun = ran.stat().st_size
+        allowed.write_text(f"{begun + 7}")
         process = start(*command, "--resume")
-        try:
-            process.communicate(timeout=rng.uniform(0.2, 0.6))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            kills += 1
+        wanted = begun + rng.randint(1, 7)
+        wait_for(lambda wanted=wanted: ran.stat().st_size >= wanted)
+        time.sleep(rng.uniform(0, 0.05))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    allowed.write_text("1000")
     result = find(*command, "--resume", "--json")
     assert result.exit_code == 0, result.output
     data, found = json.loads(result.stdout), rewards()
-    assert kills >= 3
     assert len(found) == data["pulls"]
     with opened() as experiment:
         explorer = Race(experiment.problem)

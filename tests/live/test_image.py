@@ -49,8 +49,8 @@ def copied():
 def healthy(server):
     """Whether the image's check, run beside a server, says that it is healthy."""
     command = json.loads(re.search(r"CMD (\[.*\])", only("HEALTHCHECK"))[1])
-    assert command[0] == "python" and command[-1].count(" 8000,") == 1
-    code = command[-1].replace(" 8000,", f" {server.port},")
+    assert command[0] == "python" and command[-1].count(" 8000, timeout=4)") == 1
+    code = command[-1].replace(" 8000, timeout=4)", f" {server.port}, timeout=50)")  # of one try
     done = subprocess.run(
         [sys.executable, *command[1:-1], code], stderr=subprocess.PIPE, timeout=60
     )

@@ -13,9 +13,9 @@ from crew import problem
 from outpost import TestClient
 
 from lingape.errors import InvalidState, NotFound, StorageFailed
-from lingape.live import Experiment
+from lingape.live import Experiment, files
 from lingape.live.server import create_app
-from systems import SYNC, posix
+from systems import posix
 
 pytestmark = posix("way to remove or replace files that are open")
 
@@ -108,14 +108,14 @@ def test_nothing_is_acknowledged_that_nobody_will_find(ads, folder, monkeypatch,
 
         monkeypatch.setattr(ads, "_follow", late)
     else:
-        sync = getattr(os, SYNC)
+        to_disk = files.to_disk
 
         def late(file):
-            sync(file)
-            monkeypatch.setattr(os, SYNC, sync)
+            to_disk(file)
+            monkeypatch.setattr(files, "to_disk", to_disk)
             happen(folder)
 
-        monkeypatch.setattr(os, SYNC, late)
+        monkeypatch.setattr(files, "to_disk", late)
     with pytest.raises(InvalidState, match=r"(remov|replac)ed while it was in use.*open it again"):
         ads.tell(ticket.id, 1.0)
     for act in (ads.ask, ads.status, ads.verify, lambda: ads.tell(other.id, 0.5)):

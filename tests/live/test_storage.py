@@ -20,7 +20,7 @@ from lingape.live.events import keyed
 from lingape.live.replay import Progress, Replay
 from lingape.live.store import START, Head, Note, Snapshot, chained, open_store
 from lingape.live.turns import Request, Turn
-from systems import SYNC, posix
+from systems import posix
 
 
 @pytest.fixture
@@ -493,7 +493,7 @@ def test_a_disk_that_does_not_confirm(sqlite_url, monkeypatch):
             raise OSError(5, "Input/output error")
 
         with monkeypatch.context() as patch:
-            patch.setattr(os, SYNC, broken)
+            patch.setattr("lingape.live.files.to_disk", broken)
             with pytest.raises(StorageFailed, match="did not confirm"):
                 experiment.tell(ticket.id, 1.0)
         experiment.tell(ticket.id, 1.0)
@@ -516,7 +516,7 @@ def test_a_disk_that_does_not_confirm(sqlite_url, monkeypatch):
 def test_waiting_for_the_disk(tmp_path, way, monkeypatch):
     """It is the write-ahead log that is waited for, by whatever name the file was opened."""
     synced = []
-    monkeypatch.setattr(os, SYNC, lambda file: synced.append(os.fstat(file)))
+    monkeypatch.setattr("lingape.live.files.to_disk", lambda file: synced.append(os.fstat(file)))
     (tmp_path / "data").mkdir()
     path = tmp_path / "data" / "run.db"
     if way == "by a link":

@@ -32,6 +32,15 @@ def identity(path: Path | str) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
+def to_disk(file: int) -> None:
+    """Wait until what was written to a file, given by its descriptor, is on the disk."""
+    if sys.platform == "darwin":  # where fsync leaves it in the memory of the disk
+        with suppress(OSError):  # of a file system that has nothing better than fsync
+            fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+            return
+    getattr(os, "fdatasync", os.fsync)(file)
+
+
 class Files:
     """The file of an SQLite database, and the two beside it while it is open."""
 
@@ -115,7 +124,7 @@ class Journal:
                 os.close(folder)
 
     def sync(self) -> None:
-        getattr(os, "fdatasync", os.fsync)(self._file)
+        to_disk(self._file)
 
     def enter(self) -> None:
         """Wait in line, for some seconds at most.

@@ -113,6 +113,7 @@ class SqliteFile:
                     connection.execute(f"PRAGMA application_id = {APPLICATION}")
                     connection.execute(f"PRAGMA user_version = {VERSION}")
         self._in_wal(connection)
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")  # on macOS; see `to_disk`
         connection.execute("PRAGMA synchronous = NORMAL")  # `sync` does the rest
 
     def _in_wal(self, connection: sqlite3.Connection) -> None:

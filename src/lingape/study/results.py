@@ -92,7 +92,6 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     Runs with different seeds are independent, so a study may continue with more seeds, or show
     fewer.
     """
-    old = {"lane": "auto"} | old  # older files do not say
     return [
         f"it has {name} {json.dumps(old.get(name))}, now {json.dumps(value)}"
         for name, value in new.items()
