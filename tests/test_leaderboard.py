@@ -68,8 +68,14 @@ def test_it_says_where_lingape_loses():
         cell("rage", "b", 99.0),  # within the noise
         cell("alba", "a", 10.0, unfinished=3),  # cut short
         cell("xy_oracle", "a", 1.0),  # is told θ
+        cell("lingape", "c", 1000.0, unfinished=2),
+        cell("rage", "c", 900.0),
+        cell("frank_wolfe_sampling", "c", 999.0),  # within the noise
     )
-    assert found.lost() == ["a: rage needs 90 samples, lingape 100."]
+    assert found.lost() == [
+        "a: rage needs 90 samples, lingape 100.",
+        "c: rage needs 900 samples, lingape ≥ 1,000.",
+    ]
     assert found.everywhere_better() == ["rage"]
     assert "loses" in found.markdown("x")
 

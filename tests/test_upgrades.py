@@ -1,26 +1,47 @@
-"""What earlier versions wrote is read by this one, and goes on (tests/upgrades.py)."""
+"""What earlier versions wrote says the same to this one, and goes on (tests/upgrades.py)."""
 
 import json
 import shutil
+from dataclasses import asdict
 
 import pytest
 
 import lingape
 from lingape import BUDGET_EXPLORERS, EXPLORERS, Experiment
-from lingape.live import experiments, read_export, verify
-from upgrades import KEPT, study
+from lingape.live import Asked, experiments, read_export, verify
+from upgrades import KEPT, LATER, NAMES, SUMS, facts, said_by, study, sums
 
-VERSIONS = sorted(KEPT.iterdir())
+VERSIONS = sorted(path for path in KEPT.iterdir() if path.is_dir())
 REGISTRY = {**EXPLORERS, **BUDGET_EXPLORERS}
+
+
+def kept(version, name):
+    return json.loads((KEPT / version / f"{name}.json").read_text(encoding="utf-8"))
+
+
 STATES = [
-    (folder.name, name)
+    (folder.name, what, state)
     for folder in VERSIONS
-    for name in json.loads((folder / "states.json").read_text(encoding="utf-8"))
+    for what, state in kept(folder.name, "states").items()
 ]
+
+
+def agrees(said, now):
+    """Whether all that was said is still said, up to rounding. More may be said than before."""
+    if isinstance(said, dict):
+        return all(key in now and agrees(value, now[key]) for key, value in said.items())
+    if isinstance(said, list):
+        return len(said) == len(now) and all(map(agrees, said, now))
+    return now == (pytest.approx(said, rel=1e-6, abs=1e-9) if isinstance(said, float) else said)
 
 
 def test_this_version_is_kept_too():
     assert lingape.__version__ in [folder.name for folder in VERSIONS]
+
+
+def test_what_is_kept_is_never_changed():
+    lines = [f"{digest}  {name}" for name, digest in sums().items()]
+    assert SUMS.read_text(encoding="utf-8").splitlines() == lines
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda folder: folder.name)
@@ -29,48 +50,53 @@ def written(request, tmp_path):
     return shutil.copytree(request.param, tmp_path / request.param.name)
 
 
-def test_logs_are_verified_and_go_on(written):
+@pytest.mark.parametrize("name", NAMES)
+def test_logs_say_what_they_said(written, name):
     url = f"sqlite:///{written / 'run.db'}"
-    assert {one.name for one in experiments(url)} == {"ads", "ads-per-arm", "settled"}
-    for name in ("ads", "ads-per-arm", "settled"):
-        with Experiment.open(url, name) as experiment:
-            assert experiment.verify().certificate == experiment.certificate()
-    with Experiment.open(url, "settled") as settled:
-        assert settled.certificate().settled
-    with Experiment.open(url, "ads") as ads:
+    assert agrees(kept(written.name, "said")["experiments"][name], facts(url, name))
+    with Experiment.open(url, name) as experiment:
+        assert experiment.verify().certificate == experiment.certificate()
+        lines = list(experiment.export_lines())
+    assert "".join(lines) == (written / f"{name}.jsonl").read_text(encoding="utf-8")
+
+
+def test_logs_go_on(written):
+    url = f"sqlite:///{written / 'run.db'}"
+    assert {one.name for one in experiments(url)} == set(NAMES)
+    with Experiment.open(url, "ads", clock=lambda: LATER) as ads:
         before = ads.status()
-        assert (before.pulls, before.pending, before.voided) == (242, 3, 1)
-        (first, _), (second, _), _ = ads.events()[-1].tickets  # asked for with the old version
+        *_, left, late = [event for event in ads.events() if isinstance(event, Asked)]
+        (first, _), (second, _), _ = left.tickets  # asked for with the old version
+        again = ads.ask(worker="till", ttl="6h", key=late.key)
+        assert [(ticket.id, ticket.arm) for ticket in again] == list(late.tickets)
         ads.tell(first, 1.0)
         ads.void(second, reason="too late")
-        assert ads.status().pulls == 243
+        after = ads.status()
+        assert (after.pulls, after.voided) == (before.pulls + 1, before.voided + 1)
         ads.verify()
 
 
-def test_exports_are_read_and_imported(written):
-    assert verify(read_export(written / "ads.jsonl")).events == 371
-    new = f"sqlite:///{written / 'new.db'}"
-    with Experiment.from_export(written / "ads.jsonl", new) as ads:
-        ads.verify()
-        assert ads.status().pulls == 242
+@pytest.mark.parametrize("name", NAMES)
+def test_exports_are_read_and_imported(written, name):
+    path, said = written / f"{name}.jsonl", kept(written.name, "said")["experiments"][name]
+    assert verify(read_export(path)).events == said["events"]
+    url = f"sqlite:///{written / 'new.db'}"
+    Experiment.from_export(path, url).close()
+    assert agrees(said, facts(url, name))
 
 
-@pytest.mark.parametrize(("version", "name"), STATES)
-def test_saved_states_resume(version, name):
-    kept = json.loads((KEPT / version / "states.json").read_text(encoding="utf-8"))[name]
-    explorer = REGISTRY[name].from_state(kept["state"])
-    assert explorer.counts.tolist() == kept["counts"]
-    assert explorer.certificate().claim == kept["claim"]
-    assert explorer.done == (kept["next"] is None)
-    if not explorer.done:
-        arm = explorer.ask()
-        assert arm == kept["next"]
-        explorer.tell(arm, 0.5)
-        assert sum(explorer.counts) == sum(kept["counts"]) + 1
+@pytest.mark.parametrize(
+    ("version", "what", "kept"), STATES, ids=[f"{version}, {what}" for version, what, _ in STATES]
+)
+def test_saved_states_resume(version, what, kept):
+    explorer = REGISTRY[kept["explorer"]].from_state(kept["state"])
+    assert agrees(kept["said"], json.loads(json.dumps(said_by(explorer))))
 
 
 def test_rows_of_studies_are_continued(written):
     path = written / "rows.jsonl"
     before = path.read_text(encoding="utf-8")
-    assert len(study().run(path=path, resume=True, jobs=1).rows) == 6
+    rows = study().run(path=path, resume=True, jobs=1).rows
+    said = kept(written.name, "said")["rows"]
+    assert agrees(said, [asdict(row) | {"counts": list(row.counts)} for row in rows])
     assert path.read_text(encoding="utf-8") == before

@@ -112,9 +112,28 @@ class Server:
             cursor = connection.execute(statement, values or None)
             return cursor.fetchall() if cursor.description else []
 
+    def dump(self):
+        """Return statements that make all experiments again, for `restore`."""
+        return self._client("pg_dump", "--inserts", "--no-owner", "--schema=lingape", "postgres")
+
+    def restore(self, statements):
+        """Run statements of `dump`."""
+        self._client("psql", "-q", "-v", "ON_ERROR_STOP=1", "postgres", given=statements)
+
     def remove(self):
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _client(self, program, *arguments, given=""):
+        done = subprocess.run(
+            [self._binaries / program, "-h", self.folder, "-U", "tests", *arguments],
+            input=given,
+            capture_output=True,
+            encoding="utf-8",
+        )
+        if done.returncode:
+            raise RuntimeError(f"{program} failed:\n{done.stderr}")
+        return done.stdout
 
     def _run(self, program, *arguments):
         with open(f"{self.folder}/output", "ab") as output:  # a pipe would stay open
