@@ -34,10 +34,11 @@ extensions = [
     "cli_reference",
     "finishing",
     "http_reference",
+    "licences",
     "name_reference",
     "paper_claims",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_static"]
 nitpicky = False  # NumPy's types have no address without a network
 
 # Pages, and notebooks as text: formulas between dollars, links to headings as on GitHub.
