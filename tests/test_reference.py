@@ -1,5 +1,7 @@
 """The reference of the site: every public name is there, with an example that runs."""
 
+import ast
+import builtins
 import doctest
 import inspect
 import pkgutil
@@ -60,6 +62,31 @@ def test_every_name_has_an_example(module, name):
     if not (documented and ">>> " in (inspect.getdoc(thing) or "")):
         examples = re.findall(r"^>>> .*$", listed()[module, name], re.M)
         assert any(re.search(rf"\b{name}\b", line) for line in examples)
+
+
+def undefined(code):
+    """Return the names that code uses, but neither imports nor defines."""
+    known, used = set(dir(builtins)), set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Name(name, ast.Load()):
+                used.add(name)
+            case ast.Name(name) | ast.arg(name) | ast.ExceptHandler(_, name):
+                known.add(name)
+            case ast.ClassDef(name) | ast.FunctionDef(name):
+                known.add(name)
+            case ast.alias(name, alias):
+                known.add(alias or name)
+    return used - known
+
+
+@pytest.mark.parametrize(("module", "name"), listed(), ids=lambda text: text.rpartition(".")[2])
+def test_examples_import_what_they_use(module, name):
+    """So that they can be copied. Doctest would not tell: it knows what the module knows."""
+    thing = getattr(import_module(module), name)
+    if inspect.isclass(thing) or inspect.isfunction(thing):
+        for test in doctest.DocTestFinder().find(thing, name, globs={}):
+            assert not undefined("".join(each.source for each in test.examples)), test.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

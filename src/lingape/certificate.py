@@ -41,7 +41,7 @@ class Certificate:
         With probability at least 1 - delta, no arm that was given in advance and is best is ever
         ruled out, so that a best arm is among those that are left.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import LinGapE, Problem
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1, names=["plain", "picture"]))
     >>> explorer.tell_many([0, 1], [0.2, 1.0])
     >>> certificate = explorer.certificate()

@@ -25,6 +25,8 @@ class CharacteristicTime(NamedTuple):
     gap: by how much, as a share, it can be larger.
     allocation: the best proportions of pulls if θ were known, one number per arm.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import characteristic_time
     >>> found = characteristic_time(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0])
     >>> round(found.time, 3), found.allocation.round(3).tolist()
     (32.0, [0.5, 0.5])
@@ -47,6 +49,7 @@ class CharacteristicTime(NamedTuple):
 def divergence(delta: float) -> float:
     """Return kl(δ, 1-δ), the information that a decision with error rate `delta` (δ) takes.
 
+    >>> from lingape.complexity import divergence
     >>> round(divergence(0.05), 3)
     2.65
     """
@@ -64,6 +67,8 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
 
     theta: θ, a weight for each feature.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import gaps
     >>> best, delta = gaps(Problem([[1, 0], [0, 1], [1, 1]], noise=1.0), [0.5, -0.1])
     >>> best, delta.round(3).tolist()
     (0, [0.1, 0.6, 0.1])
@@ -102,6 +107,8 @@ def characteristic_time(
     theta: θ, a weight for each feature.
     tolerance: the certified gap, as a share.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import characteristic_time
     >>> found = characteristic_time(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0])
     >>> round(found.time, 3), found.gap <= 1e-6
     (32.0, True)
@@ -144,6 +151,8 @@ class Complexity:
     theorem_2, theorem_2_large_ridge: the paper's bounds on LinGapE's samples, (16) and (17); None
         where their conditions do not hold.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import complexity
     >>> found = complexity(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0])
     >>> found.best, found.gaps.tolist(), round(found.lingape, 3), round(found.lower_bound, 1)
     (0, [0.5, 0.5], 144.0, 84.8)
@@ -201,6 +210,7 @@ def complexity(problem: Problem, theta: npt.ArrayLike, *, ridge: float = 1.0) ->
     ridge: λ, for Theorem 2.
 
     >>> from lingape import soare
+    >>> from lingape.complexity import complexity
     >>> instance = soare(3, angle=0.1)
     >>> found = complexity(instance.problem(), instance.theta)
     >>> found.best, round(found.characteristic.time), round(found.lingape)
@@ -238,6 +248,8 @@ def lingape_complexity(problem: Problem, theta: npt.ArrayLike) -> float:
 
     theta: θ, a weight for each feature.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import lingape_complexity
     >>> round(lingape_complexity(Problem([[1, 0], [0, 1]], noise=1.0), [0.5, 0.0]), 3)
     144.0
     """
@@ -262,6 +274,8 @@ def ugape_complexity(delta: FloatArray, *, epsilon: float, reward_range: float) 
     epsilon: ε.
     reward_range: the range b of rewards.
 
+    >>> import numpy as np
+    >>> from lingape.complexity import ugape_complexity
     >>> ugape_complexity(np.array([0.5, 0.5]), epsilon=0.0, reward_range=1.0)
     32.0
     """
@@ -280,6 +294,8 @@ def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None
     h: H_ε, from `lingape_complexity`.
     ridge: λ.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import lingape_complexity, theorem_2
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
     >>> round(theorem_2(problem, lingape_complexity(problem, [0.5, 0.0])))
     19712
@@ -303,6 +319,8 @@ def theorem_2_large_ridge(problem: Problem, h: float, *, ridge: float) -> float 
     h: H_ε, from `lingape_complexity`.
     ridge: λ.
 
+    >>> from lingape import Problem
+    >>> from lingape.complexity import lingape_complexity, theorem_2_large_ridge
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
     >>> h = lingape_complexity(problem, [0.5, 0.0])
     >>> theorem_2_large_ridge(problem, h, ridge=1.0) is None

@@ -29,7 +29,7 @@ from typing import Any
 class LingapeError(Exception):
     """Base of every exception in this package.
 
-    >>> from lingape import Problem
+    >>> from lingape import LingapeError, Problem
     >>> try:
     ...     Problem([[1, 0], [0, 1]], noise=1.0, delta=2)
     ... except LingapeError as reason:
@@ -232,6 +232,7 @@ class StorageFailed(LingapeError, RuntimeError):
 class MissingData(LingapeError, RuntimeError):
     """The data are not available and could not be downloaded.
 
+    >>> from lingape import MissingData
     >>> from lingape.datasets.movielens import load_movielens
     >>> try:  # doctest: +SKIP
     ...     data = load_movielens()

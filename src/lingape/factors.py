@@ -46,6 +46,7 @@ class Factor:
     number: whether the reward changes in proportion to its value; if not, each level has an
         amount of its own.
 
+    >>> from lingape import Factor
     >>> tone = Factor("tone", ("warm", "dry"))
     >>> examples = Factor("examples", (0, 1, 3), number=True)
     >>> tone.size(), examples.columns()[0]
@@ -68,6 +69,7 @@ class Factor:
     def columns(self) -> tuple[list[str], FloatArray]:
         """Return the names of its features, and these for each level; the first is the reference.
 
+        >>> from lingape import Factor
         >>> names, values = Factor("tone", ("warm", "dry")).columns()
         >>> names, values.tolist()
         (['tone=dry'], [[0.0], [1.0]])
@@ -94,6 +96,7 @@ class Factors:
 
     Problem(factors, noise=...) is the problem of finding the best of them.
 
+    >>> from lingape import Factors
     >>> factors = Factors(tone=["warm", "dry"], examples=[0, 1, 3], numbers=["examples"])
     >>> print(factors)
     6 arms, 3 features: constant, tone=dry, examples
@@ -187,6 +190,7 @@ class Factors:
         numbers, interactions, per_arm: as for Factors.
         names: of the arms; made of their levels unless given.
 
+        >>> from lingape import Factors
         >>> print(Factors.of_rows([{"dose": 1, "salt": "a"}, {"dose": 2, "salt": "b"}]))
         2 arms, 3 features: constant, dose=2, salt=b
         """
@@ -262,6 +266,7 @@ class Factors:
         interactions, exclude, per_arm: as for Factors.
 
         >>> import polars
+        >>> from lingape import Factors
         >>> frame = polars.DataFrame({"tone": ["warm", "dry", "dry"], "examples": [0, 1, 3]})
         >>> print(Factors.from_table(frame, factors=["tone"]))
         3 arms, 3 features: constant, tone=dry, examples
@@ -358,6 +363,7 @@ class Factors:
     def levels(self, arm: int) -> Combination:
         """Return the levels of an arm, given by its number.
 
+        >>> from lingape import Factors
         >>> Factors(tone=["warm", "dry"], examples=[0, 1, 3]).levels(4)
         {'tone': 'dry', 'examples': 1}
         """
@@ -402,6 +408,7 @@ class Factors:
     def arm(self, **levels: Level) -> int:
         """Return the number of the arm with these levels.
 
+        >>> from lingape import Factors
         >>> Factors(tone=["warm", "dry"], examples=[0, 1, 3]).arm(tone="dry", examples=0)
         3
         """
@@ -443,6 +450,7 @@ class Factors:
 
         interactions, per_arm: as for Factors.
 
+        >>> from lingape import Factors
         >>> print(Factors(a=[0, 1], b=[0, 1]).model(interactions="all"))
         4 arms, 4 features: constant, a=1, b=1, a=1:b=1
         """
@@ -464,6 +472,7 @@ class Factors:
         combinations: a mapping from factors to levels for each new arm.
         names: what to call them; by their levels unless given.
 
+        >>> from lingape import Factors
         >>> factors = Factors(dose=[1, 2], salt=["a", "b"], numbers=["dose"])
         >>> factors.extended([{"dose": 4, "salt": "b"}]).names[-1]
         'dose=4, salt=b'

@@ -34,6 +34,7 @@ class Cost:
     settled: the share of runs that ended within the limit.
     wrong: the share that ended on a wrong arm.
 
+    >>> from lingape.forecast import Cost
     >>> cost = Cost("race", {0.1: 100, 0.5: 200, 0.9: 400}, mean=230.0, settled=1.0, wrong=0.0)
     >>> cost.quantiles[0.5]
     200
@@ -53,6 +54,8 @@ class Forecast:
     rows: the runs.
     max_pulls: where they were stopped.
 
+    >>> from lingape import Row
+    >>> from lingape.forecast import Forecast
     >>> row = Row("race", "draw 0", 0, 0, True, 120, (70, 50), "settled", 0.01)
     >>> (cost,) = Forecast([row], max_pulls=1000).costs()
     >>> cost.explorer, cost.mean, cost.settled
@@ -103,6 +106,8 @@ def from_prior(
         level. A reasonable guess is half the size that would surprise you.
     rate: see from_gap.
 
+    >>> from lingape import Problem
+    >>> from lingape.forecast import from_prior
     >>> instances = from_prior(Problem([[1, 0], [0, 1]], noise=1.0), prior_scale=0.5, draws=3)
     >>> [instance.name for instance in instances]
     ['draw 0', 'draw 1', 'draw 2']
@@ -133,6 +138,8 @@ def from_gap(
         rewards can scatter most. θ is moved accordingly, and drawn again where means lie outside
         of the range.
 
+    >>> from lingape import Problem
+    >>> from lingape.forecast import from_gap
     >>> problem = Problem([[1, 0], [0, 1]], noise="binary")
     >>> (instance,) = from_gap(problem, gap=0.1, draws=1, rate=0.3)
     >>> sorted((instance.arms @ instance.theta).round(6).tolist())
@@ -162,7 +169,8 @@ def models(problem: Problem) -> dict[str, Problem]:
     none), and one feature per arm. Models that come to the same are one; those with more than
     MOST_FEATURES features are left out.
 
-    >>> from lingape import Factors
+    >>> from lingape import Factors, Problem
+    >>> from lingape.forecast import models
     >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
     >>> {name: other.rank for name, other in models(Problem(factors, noise=1.0)).items()}
     {'main effects': 3, 'with all pairs or one feature per arm': 4}
@@ -212,7 +220,8 @@ def forecast(
         the same means.
     noise_scale: that of the simulation, where the problem leaves it open.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import LinGapE, Problem
+    >>> from lingape.forecast import forecast, from_gap
     >>> def less_pulled(estimate, leader, rival):
     ...     return leader if estimate.counts[leader] < estimate.counts[rival] else rival
     >>> explorers = {"less pulled": lambda problem: LinGapE(problem, pull=less_pulled)}

@@ -60,6 +60,8 @@ class LeastSquares:
 
     Its `pullable`, which the explorer sets, says which arms can be pulled; None for all.
 
+    >>> import numpy as np
+    >>> from lingape import LeastSquares
     >>> estimate = LeastSquares(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     >>> estimate.update(0, reward=2.0)
     >>> estimate.ready

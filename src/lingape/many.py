@@ -40,7 +40,7 @@ class Runs:
     seconds: how long all of them took, without compiling.
     lane: "plain", "compiled" or "gpu".
 
-    >>> from lingape import LinGapE, canonical
+    >>> from lingape import LinGapE, canonical, run_many
     >>> instance = canonical(3, gap=1.0)
     >>> many = run_many(LinGapE(instance.problem()), instance.gaussian(), runs=10, lane="plain")
     >>> len(many), many.counts.shape, bool(many.settled.all())
@@ -123,7 +123,7 @@ def run_many(
         same distribution. What a GPU cannot play is played as with "auto", after a warning.
     progress: called with the number of runs played, from time to time.
 
-    >>> from lingape import LinGapE, canonical
+    >>> from lingape import LinGapE, canonical, run_many
     >>> instance = canonical(3, gap=1.0)
     >>> many = run_many(LinGapE(instance.problem()), instance.gaussian(), runs=20, lane="plain")
     >>> many.wrong, len(many.pulls)

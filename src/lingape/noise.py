@@ -47,6 +47,7 @@ class SubGaussian:
 
     scale: R; the standard deviation if the noise is Gaussian.
 
+    >>> from lingape import SubGaussian
     >>> SubGaussian(0.5).to_data()
     0.5
     """
@@ -96,6 +97,7 @@ class Bounded:
     Explorers that can learn the variance of each arm; to the others the noise is R-sub-Gaussian
     with R half the range (Hoeffding).
 
+    >>> from lingape import Bounded
     >>> Bounded(0, 10).scale
     5.0
     """
@@ -168,6 +170,7 @@ class Bounded:
 class Binary(Bounded):
     """Rewards are 0 or 1, such as clicks and wins; others are refused.
 
+    >>> from lingape import Binary
     >>> Binary().scale
     0.5
     """
@@ -196,7 +199,7 @@ class Normal:
 
     Explorers that need a scale refuse it; Race learns it.
 
-    >>> from lingape import Problem, Race
+    >>> from lingape import Normal, Problem, Race
     >>> Race(Problem([[1, 0], [0, 1]], noise=Normal())).ask()
     0
     """

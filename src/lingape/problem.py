@@ -61,6 +61,7 @@ class Problem:
     retired: arms, by number, that are no longer pulled and cannot be the answer (`with_retired`).
     began: how many arms there were at first, if more came later; see `with_arms`.
 
+    >>> from lingape import Problem
     >>> problem = Problem([[1, 0], [0, 1]], noise="binary", names=["control", "variant"])
     >>> problem.name(1)
     'variant'
@@ -171,6 +172,7 @@ class Problem:
         names: of the items.
         settings: all else, as for Problem.
 
+        >>> from lingape import Problem
         >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=1)
         >>> problem.name(2), problem.answers
         ('item 0', (2, 3))
@@ -401,6 +403,7 @@ class Problem:
 
         changes: by name, as for Problem.
 
+        >>> from lingape import Problem
         >>> Problem([[1, 0], [0, 1]], noise=1).replace(delta=0.01).delta
         0.01
         """
@@ -414,6 +417,7 @@ class Problem:
         arms: a row of features for each, or if arms are combinations of factors, their levels.
         names: what to call them; needed if the others have names and no factors.
 
+        >>> from lingape import Problem
         >>> problem = Problem([[1, 0], [0, 1]], noise=1)
         >>> len(problem.with_arms([[1, 1]]))
         3
@@ -469,6 +473,7 @@ class Problem:
     def of_arms(self, arms: Sequence[int]) -> "Problem":
         """Return the problem with only some arms, numbered in that order.
 
+        >>> from lingape import Problem
         >>> Problem([[1, 0], [0, 1], [1, 1]], noise=1, names=list("abc")).of_arms([2, 0]).names
         ('c', 'a')
         """

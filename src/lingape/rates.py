@@ -13,6 +13,7 @@ def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tupl
     errors: how many there were.
     runs: out of how many.
 
+    >>> from lingape.rates import clopper_pearson
     >>> low, high = clopper_pearson(0, 100)
     >>> low, round(high, 4)
     (0.0, 0.0362)
@@ -34,6 +35,7 @@ def at_most(errors: int, runs: int, p: float) -> float:
     runs: out of how many.
     p: the probability of each, between 0 and 1.
 
+    >>> from lingape.rates import at_most
     >>> round(at_most(1, 10, 0.05), 4)
     0.9139
     """

@@ -47,6 +47,7 @@ class Remaining(NamedTuple):
     None for no end in sight: more than a thousand times the pulls so far, a hundred times if that
     is the 90 %. Arms that tie are never told apart, and look like that all the time.
 
+    >>> from lingape.remaining import Remaining
     >>> print(Remaining(512.3, 1234.5, 3100.0))
     about 1,200 more pulls (510 to 3,100 in 80 % of cases)
     """
@@ -82,6 +83,7 @@ def remaining(explorer: Any) -> Remaining | None:
     100 dimensions. The same state has the same forecast.
 
     >>> from lingape import LinGapE, Problem
+    >>> from lingape.remaining import remaining
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0))
     >>> remaining(explorer) is None
     True

@@ -35,7 +35,7 @@ PATIENCE = 0.2
 class Ending(Enum):
     """How a run ended.
 
-    >>> from lingape import LinGapE, canonical
+    >>> from lingape import LinGapE, canonical, run
     >>> instance = canonical(3, gap=1.0)
     >>> explorer = LinGapE(instance.problem())
     >>> run(explorer, instance.gaussian(), max_pulls=10, lane="plain").ending
@@ -54,6 +54,7 @@ class Step(NamedTuple):
     arm: what was pulled.
     reward: what it paid.
 
+    >>> from lingape import Step
     >>> Step(number=1, arm=2, reward=0.5).arm
     2
     """
@@ -77,7 +78,7 @@ class Result:
     seconds: how long it took, without compiling, which only the first run of a kind does.
     lane: "plain" or "compiled".
 
-    >>> from lingape import LinGapE, canonical
+    >>> from lingape import LinGapE, canonical, run
     >>> instance = canonical(3, gap=1.0)
     >>> result = run(LinGapE(instance.problem()), instance.gaussian(), lane="plain")
     >>> result.arm, result.correct, result.ending.value, result.lane
@@ -122,7 +123,7 @@ def play(
     seed: of the noise.
     max_pulls: where it stops.
 
-    >>> from lingape import Uniform, canonical
+    >>> from lingape import Uniform, canonical, play
     >>> instance = canonical(3, gap=1.0)
     >>> steps = play(Uniform(instance.problem()), instance.gaussian(scale=0.0), max_pulls=4)
     >>> [(step.number, step.arm, step.reward) for step in steps]
@@ -168,7 +169,7 @@ def run(
     A run may be continued by another call. Caches are then rebuilt once more, which changes the
     bound slightly, so that a run in compiled pieces may differ from the run in one.
 
-    >>> from lingape import LinGapE, canonical
+    >>> from lingape import LinGapE, canonical, run
     >>> instance = canonical(3, gap=1.0)
     >>> run(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain").arm
     0

@@ -32,6 +32,7 @@ class ArmTable(NamedTuple):
     arms: their features, or the factors that they are combinations of.
     notes: sentences that say what was taken for what.
 
+    >>> from lingape.tables import ArmTable
     >>> table = ArmTable(["plain", "picture"], [[1.0, 0.0], [1.0, 1.0]], notes=[])
     >>> table.problem(noise="binary").name(1)
     'picture'
@@ -77,7 +78,9 @@ def read_arms(
     interactions, exclude, per_arm: as for Factors.
     header: whether a CSV file begins with a row of headings; found out unless given.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
+    >>> from lingape.tables import read_arms
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "mails.toml")
     ...     _ = path.write_text('factors = {tone = ["warm", "dry"], length = ["short", "long"]}')

@@ -20,6 +20,7 @@ class TracePoint(NamedTuple):
     rival: the arm that might have beaten it by most.
     margin: B(t): how much better than the leader the rival may be, at most.
 
+    >>> from lingape.trace import TracePoint
     >>> TracePoint(pulls=120, leader=0, rival=2, margin=0.31).margin
     0.31
     """
@@ -42,6 +43,7 @@ class Trace:
     result: that of the run.
 
     >>> from lingape import LinGapE, canonical
+    >>> from lingape.trace import trace
     >>> instance = canonical(3, gap=1.0)
     >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), points=5, lane="plain")
     >>> seen.points[0].leader, seen.points[-1].margin <= 0, seen.result.arm
@@ -70,6 +72,7 @@ def trace(
     seed, max_pulls, lane: as for `run`; looking changes no pull.
 
     >>> from lingape import LinGapE, canonical
+    >>> from lingape.trace import trace
     >>> instance = canonical(3, gap=1.0)
     >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain")
     >>> seen.points[-1].pulls == seen.result.pulls

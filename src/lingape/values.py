@@ -37,6 +37,7 @@ class Interval(NamedTuple):
     value: the estimate; NaN while there are too few rewards for one.
     low, high: the truth lies between these; infinite while nothing is known.
 
+    >>> from lingape import Interval
     >>> interval = Interval(0.5, 0.31, 0.69)
     >>> print(interval)
     0.5 (0.31 to 0.69)
@@ -71,6 +72,7 @@ class LevelEffect(NamedTuple):
     high: it is at most this; None while nothing is proven.
     estimable: whether some combination of arms has this difference, so that rewards can tell it.
 
+    >>> from lingape.values import LevelEffect
     >>> LevelEffect("dry", 0.5, 0.32, 0.68, estimable=True).interval
     '+0.32 to +0.68'
     >>> LevelEffect("dry", None, None, None, estimable=True).interval
@@ -104,6 +106,8 @@ class FactorEffects(NamedTuple):
     best: the level that looks best; None until there are enough rewards.
     proven: whether it is proven to be best.
 
+    >>> import numpy as np
+    >>> from lingape import Factors, Problem, Values
     >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
     >>> counts, means = np.array([50, 50, 50, 50]), np.array([0.1, 0.3, 0.6, 0.8])
     >>> values = Values(Problem(factors, noise=0.3), counts, means, squares=np.full(4, 4.5))
@@ -129,6 +133,8 @@ class Lift(NamedTuple):
     high: it is at most this; None while nothing is proven.
     verdict: that in words.
 
+    >>> import numpy as np
+    >>> from lingape import Problem, Values
     >>> problem = Problem([[1, 0], [0, 1]], noise=0.3, names=["control", "variant"])
     >>> counts, means = np.array([50, 50]), np.array([0.1, 0.6])
     >>> (lift,) = Values(problem, counts, means, squares=np.full(2, 4.5)).lifts("control")
@@ -156,6 +162,8 @@ class Values:
     counts, means, squares: of each arm's rewards, how many, their average, and the sum of their
         squared distances from it, which only noise of unknown scale needs.
 
+    >>> import numpy as np
+    >>> from lingape import Factors, Problem, Values
     >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
     >>> counts, means = np.array([50, 50, 50, 50]), np.array([0.1, 0.3, 0.6, 0.8])
     >>> values = Values(Problem(factors, noise=0.3), counts, means, squares=np.full(4, 4.5))
@@ -371,6 +379,8 @@ class Effects(Data):
     pulls: after how many rewards.
     factors: the effects of each factor's levels.
 
+    >>> import numpy as np
+    >>> from lingape import Factors, Problem, Values
     >>> factors = Factors(tone=["warm", "dry"], length=["short", "long"])
     >>> counts, means = np.array([50, 50, 50, 50]), np.array([0.1, 0.3, 0.6, 0.8])
     >>> values = Values(Problem(factors, noise=0.3), counts, means, squares=np.full(4, 4.5))

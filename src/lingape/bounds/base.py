@@ -19,7 +19,8 @@ class Bound(Protocol):
 
     Pass one to an explorer as `bound`. `estimate` and `widths` are all that it takes to use one:
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
     >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0), Mixture()
     >>> estimate = bound.estimate(problem)
     >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))
@@ -70,6 +71,7 @@ class Refining(Protocol):
     """A bound that also has shorter widths, too slow for every pull: for when the end is near.
 
     >>> from lingape import Mixture
+    >>> from lingape.bounds import Refining
     >>> isinstance(Mixture(), Refining), Mixture().near, Mixture(refined=True).near
     (True, 0.0, 0.8)
     """

@@ -51,7 +51,7 @@ class FixedDesign(NormWidths, Bound):
     For published figures it also takes settings that are not proven to hold: a ridge, whose bias
     it ignores, and few comparisons. Certificates then say so (`caveat`).
 
-    >>> from lingape import XYStatic
+    >>> from lingape import FixedDesign, Problem, XYStatic
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> XYStatic(problem).bound
     FixedDesign(constants='corrected', comparisons='K-1')

@@ -41,6 +41,8 @@ class JedraProutiere(NormWidths, Bound):
     c: how much must be known before the factor is 1 + u: as much as c pulls of each arm of the
         spanning set tell.
 
+    >>> import numpy as np
+    >>> from lingape import JedraProutiere, Problem
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> bound = JedraProutiere()
     >>> estimate = bound.estimate(problem)

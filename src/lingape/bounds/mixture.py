@@ -82,7 +82,8 @@ class Mixture(Bound):
         instead of taking the best one (docs/bounds.md). Stops up to a tenth earlier where two
         arms nearly tie.
 
-    >>> from lingape import LinGapE
+    >>> import numpy as np
+    >>> from lingape import LinGapE, Mixture, Problem
     >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0), Mixture()
     >>> estimate = bound.estimate(problem)
     >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))

@@ -30,7 +30,7 @@ class SelfNormalized(NormWidths, Bound):
     comparisons: κ. The ellipsoid holds for all directions at once, so 1, as printed in (3), is
         enough; "K^2" is what the paper's appendix and its authors' code use.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import LinGapE, Problem, SelfNormalized
     >>> problem = Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1.0)
     >>> explorer = LinGapE(problem, bound=SelfNormalized(), ridge=1.0)
     >>> while not explorer.done:

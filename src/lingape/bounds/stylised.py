@@ -26,7 +26,7 @@ class Stylised(NormWidths, Bound):
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import LinGapE, Problem, Stylised
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1), bound=Stylised())
     >>> while not explorer.done:
     ...     arm = explorer.ask()

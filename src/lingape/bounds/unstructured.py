@@ -28,6 +28,8 @@ class Unstructured(Bound):
     b = 2R). Hoeffding's inequality for each arm, each count and each time costs at most
     Σ_n K·n·2·δ/(4K n³) < δ.
 
+    >>> import numpy as np
+    >>> from lingape import Problem, Unstructured
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> bound = Unstructured()
     >>> estimate = bound.estimate(problem)

@@ -24,6 +24,8 @@ class WorstCase(SelfNormalized):
 
     comparisons: κ, as in SelfNormalized.
 
+    >>> import numpy as np
+    >>> from lingape import Problem, SelfNormalized, WorstCase
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
     >>> for bound in (WorstCase(), SelfNormalized()):
     ...     estimate = bound.estimate(problem)

@@ -21,7 +21,7 @@ class Contest(NamedTuple):
     rival: j_t, the arm that may still beat it by most.
     margin: B(t), by how much at most.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import LinGapE, Problem
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1))
     >>> explorer.tell_many([0, 1], [0.3, 0.0])
     >>> leader, rival, margin = explorer.contest
@@ -39,7 +39,8 @@ class Contests:
 
     Its `problem` says what counts as an answer, and its `bound` how wrong estimates can be.
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
     >>> from lingape.contests import ByGap
     >>> contests = ByGap(Problem([[1, 0], [0, 1]], noise=1.0), Mixture())
     >>> estimate = contests.bound.estimate(contests.problem)
@@ -106,7 +107,8 @@ class Radius(Protocol):
 class RadiusBound(Bound, Radius, Protocol):
     """A bound whose widths are norms times one radius.
 
-    >>> from lingape import SelfNormalized
+    >>> import numpy as np
+    >>> from lingape import Problem, SelfNormalized
     >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0), SelfNormalized()
     >>> estimate = bound.estimate(problem)
     >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))

@@ -28,7 +28,9 @@ class ByArm(Contests):
     problem: the arms, and what counts as an answer.
     bound: says how far the interval of an arm reaches, by its `radius`.
 
-    >>> from lingape import SelfNormalized
+    >>> import numpy as np
+    >>> from lingape import Problem, SelfNormalized
+    >>> from lingape.contests import ByArm
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1.0)
     >>> contests = ByArm(problem, SelfNormalized())
     >>> estimate = contests.bound.estimate(problem)

@@ -33,7 +33,9 @@ class ByGap(Contests):
     bound: says how wrong each estimated gap can be, by its `widths`.
     truth: means to compare by instead of the estimated ones, for explorers that know them.
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.contests import ByGap
     >>> contests = ByGap(Problem([[1, 0], [0, 1]], noise=1.0), Mixture())
     >>> estimate = contests.bound.estimate(contests.problem)
     >>> estimate.load(counts=np.array([100, 100]), sums=np.array([50.0, 0.0]))

@@ -23,7 +23,9 @@ class Top(Contests):
     bound: says how wrong each estimated gap can be, by its `widths`.
     m: how many of the best arms to find.
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.contests import Top
     >>> contests = Top(Problem([[1, 0], [0, 1], [1, 1]], noise=1.0), Mixture(), m=2)
     >>> estimate = contests.bound.estimate(contests.problem)
     >>> estimate.load(counts=np.array([100, 100, 0]), sums=np.array([90.0, -40.0, 0.0]))

@@ -37,6 +37,8 @@ class Mix(NamedTuple):
     proportions: p*, of the pulls, summing to 1.
     rho: ρ = (Σ|w*|)²; n pulls in these proportions leave the variance R²ρ/n.
 
+    >>> import numpy as np
+    >>> from lingape.designs import DirectionProgram
     >>> program = DirectionProgram(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]))
     >>> mix = program.between(0, 1)
     >>> mix.weights.round(3).tolist(), round(mix.rho, 4)
@@ -66,6 +68,8 @@ class DirectionProgram:
     features: of all arms.
     pullable: which of them can be in a mix; all unless given.
 
+    >>> import numpy as np
+    >>> from lingape.designs import DirectionProgram
     >>> program = DirectionProgram(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]))
     >>> program.solve(np.array([0.0, 1.0])).proportions.round(3).tolist()
     [0.0, 0.0, 1.0]
@@ -216,6 +220,8 @@ def direction(arms: FloatArray, y: FloatArray) -> Mix:
     arms: one row of features per arm.
     y: the direction; a sum of arms, such as the difference of two.
 
+    >>> import numpy as np
+    >>> from lingape.designs import direction
     >>> direction(np.eye(3), np.array([1.0, -1.0, 0.0])).rho  # two arms of a plain bandit
     4.0
     """

@@ -21,6 +21,8 @@ class GOptimal(NamedTuple):
     proportions: p, summing to 1.
     efficiency: at least this share of what any design achieves; certified.
 
+    >>> import numpy as np
+    >>> from lingape.designs import g_optimal
     >>> design = g_optimal(np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]]))
     >>> design.proportions.round(3).tolist(), round(design.efficiency, 3)
     ([0.5, 0.5, 0.0], 1.0)
@@ -43,6 +45,8 @@ def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100
     arms: one row of features per arm.
     max_steps: of updates, before it raises DesignFailed.
 
+    >>> import numpy as np
+    >>> from lingape.designs import g_optimal
     >>> g_optimal(np.eye(4)).proportions
     array([0.25, 0.25, 0.25, 0.25])
     """

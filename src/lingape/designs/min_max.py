@@ -41,6 +41,8 @@ class MinMax(NamedTuple):
     lower_bound: no design has a smaller value than this.
     weights: q, one number per direction, summing to 1, from which the lower bound follows.
 
+    >>> import numpy as np
+    >>> from lingape.designs import xy
     >>> design = xy(np.eye(2), np.array([[1.0, -1.0]]))
     >>> design.proportions.round(3).tolist(), round(design.value, 3), design.gap <= 1e-6
     ([0.5, 0.5], 4.0, True)
@@ -71,6 +73,8 @@ def differences(arms: FloatArray) -> FloatArray:
 
     arms: one row of features per arm.
 
+    >>> import numpy as np
+    >>> from lingape.designs import differences
     >>> differences(np.array([[1, 0], [0, 1], [1, 1]])).tolist()
     [[1, -1], [0, -1], [-1, 0]]
     """
@@ -94,6 +98,8 @@ def xy(
     tolerance: the certified gap between the design's value and the best possible one.
     max_rounds: of adding arms and directions, before it raises DesignFailed.
 
+    >>> import numpy as np
+    >>> from lingape.designs import differences, xy
     >>> design = xy(np.eye(3), differences(np.eye(3)))
     >>> np.round(design.proportions, 4), round(design.value, 4)
     (array([0.3333, 0.3333, 0.3333]), 6.0)
@@ -127,6 +133,8 @@ def even_xy(arms: FloatArray, directions: FloatArray, *, share: float = 0.01) ->
 
     Raises InvalidArgument if no pulls of these arms would estimate some direction.
 
+    >>> import numpy as np
+    >>> from lingape.designs import even_xy
     >>> arms = np.array([[1.0, 0.0], [1.0, 0.001], [0.0, 1.0]])
     >>> even_xy(arms, np.array([[1.0, -1.0]])).proportions.round(2).tolist()
     [0.25, 0.25, 0.5]

@@ -18,6 +18,8 @@ def rounded(proportions: FloatArray, pulls: int) -> IntArray:
     gets less than a share 1 - s/n of what it should have, so neither does any direction lose more
     than that share of its information.
 
+    >>> import numpy as np
+    >>> from lingape.designs import rounded
     >>> rounded(np.array([0.5, 0.3, 0.2]), 9)
     array([4, 3, 2])
     """
@@ -59,6 +61,8 @@ def one_by_one(
     pulls: how many.
     ridge: λ, added to the design matrix.
 
+    >>> import numpy as np
+    >>> from lingape.designs import one_by_one
     >>> one_by_one(np.eye(2), np.array([[1.0, -1.0]]), pulls=4).tolist()
     [0, 1, 0, 1]
     """
@@ -99,6 +103,8 @@ def trimmed(shares: FloatArray) -> FloatArray:
 
     Six digits cost nothing and make shares that should be equal equal, on every machine.
 
+    >>> import numpy as np
+    >>> from lingape.designs import trimmed
     >>> trimmed(np.array([0.33333333, 0.66666667, 1e-12])).tolist()
     [0.333333, 0.666667, 0.0]
     """

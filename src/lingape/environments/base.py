@@ -15,12 +15,13 @@ class Environment(Protocol):
     It may also have a `reward_range`, the least and the most that it pays, so that a problem which
     rules out such rewards is refused before the first pull.
 
+    >>> import numpy as np
+    >>> from lingape import Problem, Race, play
     >>> class Coins:
     ...     means = np.array([0.4, 0.6])
     ...     reward_range = 0.0, 1.0
     ...     def pull(self, arm, rng):
     ...         return float(rng.random() < self.means[arm])
-    >>> from lingape import Problem, Race, play
     >>> problem = Problem([[1, 0], [0, 1]], noise="binary", epsilon=0.1)
     >>> steps = list(play(Race(problem), Coins(), max_pulls=50))
     >>> len(steps), {step.reward for step in steps} <= {0.0, 1.0}

@@ -20,6 +20,7 @@ class Gaussian(World):
     theta: θ, a weight for each feature.
     scale: the standard deviation of the noise.
 
+    >>> from lingape import Gaussian
     >>> Gaussian([[1, 0], [0, 1]], theta=[1.0, 0.5]).means
     array([1. , 0.5])
     """

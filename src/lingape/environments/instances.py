@@ -33,6 +33,7 @@ class Instance:
     theta: θ, a weight for each feature.
     pullable, answers: as for Problem.
 
+    >>> from lingape import soare
     >>> instance = soare(3, angle=0.1)
     >>> instance.name, instance.problem(delta=0.01).delta
     ('soare(3, 0.1)', 0.01)
@@ -77,6 +78,7 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
     d: how many dimensions.
     angle: between arms 1 and d+1.
 
+    >>> from lingape import soare
     >>> instance = soare(2, angle=0.1)
     >>> instance.arms.round(3).tolist(), instance.theta.tolist()
     ([[1.0, 0.0], [0.0, 1.0], [0.995, 0.1]], [2.0, 0.0])
@@ -94,6 +96,7 @@ def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
 
     d, angle: as for `soare`: how many dimensions, and between arms 1 and d+1.
 
+    >>> from lingape import soare_tied
     >>> means = soare_tied(2, angle=0.1).gaussian().means
     >>> means.round(3).tolist()
     [1.998, 0.1, 1.998]
@@ -113,6 +116,7 @@ def canonical(d: int = 5, gap: float = 0.5) -> Instance:
     d: how many arms, and dimensions.
     gap: by how much the first arm is better.
 
+    >>> from lingape import canonical
     >>> canonical(3, gap=0.5).gaussian().means.tolist()
     [0.5, 0.0, 0.0]
     """
@@ -128,6 +132,8 @@ def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
     d: how many dimensions.
     seed: of the draws.
 
+    >>> import numpy as np
+    >>> from lingape import sphere
     >>> instance = sphere(50, d=10, seed=1)
     >>> instance.arms.shape, round(float(np.linalg.norm(instance.theta)), 6)
     ((50, 10), 1.0)
@@ -142,6 +148,7 @@ def outsider() -> Instance:
 
     Arms 1 and 2 differ by 0.01 in the second feature alone, which arm 3 measures.
 
+    >>> from lingape import outsider
     >>> outsider().gaussian().means.round(4).tolist()
     [2.0, 2.0001, 0.01]
     """
@@ -155,6 +162,7 @@ def shared_doubt() -> Instance:
     While the second feature's weight is uncertain, arms 1 and 2 rise and fall together: the open
     question is about arm 3, although arm 2 looks better and has the longer interval.
 
+    >>> from lingape import shared_doubt
     >>> instance = shared_doubt()
     >>> instance.arms.tolist(), instance.gaussian().means.tolist()
     ([[-10.0, 10.0], [-9.0, 10.0], [-1.0, 0.0]], [10.0, 9.0, 1.0])
@@ -171,6 +179,8 @@ def sparse(arms: int = 60, d: int = 20, support: int = 2, seed: int = 0) -> Inst
     support: how many of them an arm has.
     seed: of the draws.
 
+    >>> import numpy as np
+    >>> from lingape import sparse
     >>> instance = sparse(60, d=20, support=2)
     >>> np.abs(instance.arms).sum(axis=1)[:4].tolist()
     [2.0, 2.0, 2.0, 2.0]
@@ -192,6 +202,7 @@ def items(d: int = 5, count: int = 30, seed: int = 0) -> Instance:
     count: how many items.
     seed: of the draws.
 
+    >>> from lingape import items
     >>> problem = items(d=5, count=30).problem()
     >>> len(problem), problem.pullable, len(problem.answers)
     (35, (0, 1, 2, 3, 4), 30)
@@ -217,6 +228,7 @@ def factorial(base: float = 0.04, *effects: Sequence[float]) -> Instance:
         an experiment with three factors of three levels, whose means run from 4 % to 10.5 %
         and whose best arm leads by 1 %.
 
+    >>> from lingape import factorial
     >>> factorial(0.02, [0.01], [0.01]).gaussian().means
     array([0.02, 0.03, 0.03, 0.04])
     """
@@ -252,6 +264,7 @@ def polynomial(points: int = 9, degree: int = 3, seed: int = 0) -> Instance:
     degree: of the polynomial.
     seed: of the draw of θ.
 
+    >>> from lingape import polynomial
     >>> instance = polynomial(points=5, degree=1)
     >>> instance.arms.round(3).tolist()
     [[1.0, -1.732], [1.0, -0.866], [1.0, 0.0], [1.0, 0.866], [1.0, 1.732]]
@@ -270,6 +283,7 @@ def hypercube(d: int = 5, seed: int = 0) -> Instance:
     d: how many signs.
     seed: of the draw of θ.
 
+    >>> from lingape import hypercube
     >>> hypercube(2).arms.tolist()
     [[1.0, -1.0, -1.0], [1.0, -1.0, 1.0], [1.0, 1.0, -1.0], [1.0, 1.0, 1.0]]
     """

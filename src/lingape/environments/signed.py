@@ -8,6 +8,7 @@ class Signed(TwoValued):
 
     arms, theta: as for Gaussian.
 
+    >>> from lingape import Signed
     >>> Signed([[1, 0], [0, 1]], theta=[0.5, -1.0]).means
     array([ 0.5, -1. ])
     """

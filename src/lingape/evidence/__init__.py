@@ -6,7 +6,7 @@ and docs/bounds.md has the proofs.
 """
 
 from ..noise import Bounded, Noise, Normal
-from .base import Evidence, Finding
+from .base import Evidence, Finding, Guess, Sums
 from .bounded import BoundedEvidence
 from .normal import NormalEvidence
 from .sub_gaussian import SubGaussianEvidence
@@ -15,8 +15,10 @@ __all__ = [
     "BoundedEvidence",
     "Evidence",
     "Finding",
+    "Guess",
     "NormalEvidence",
     "SubGaussianEvidence",
+    "Sums",
     "evidence_for",
 ]
 
@@ -26,7 +28,8 @@ def evidence_for(noise: Noise) -> Evidence:
 
     noise: of the gains of a problem, `problem.gain_noise`.
 
-    >>> from lingape import Binary
+    >>> from lingape import Binary, Normal
+    >>> from lingape.evidence import evidence_for
     >>> evidence_for(Binary()), evidence_for(Normal())
     (BoundedEvidence(noise=Binary()), NormalEvidence())
     """

@@ -29,14 +29,22 @@ LOG_PRIOR = np.log(
 
 @on_gpu()
 class Sums(NamedTuple):
-    """What a block, or a whole run, was paid, by arm."""
+    """What a block, or a whole run, was paid, by arm.
 
-    counts: IntArray
-    sums: FloatArray
-    squares: FloatArray
+    >>> from lingape.evidence import Sums
+    >>> told = Sums.nothing(arms=2)
+    >>> told.add(0, reward=1.5)
+    >>> told
+    Sums(counts=array([1, 0]), sums=array([1.5, 0. ]), squares=array([2.25, 0.  ]))
+    """
+
+    counts: IntArray  # how many rewards
+    sums: FloatArray  # the sums of the rewards
+    squares: FloatArray  # the sums of their squares
 
     @classmethod
     def nothing(cls, arms: int) -> Self:
+        """Return those of so many arms before any reward."""
         return cls(np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms))
 
     def of(self, arms: IntArray) -> Self:
@@ -57,10 +65,19 @@ class Sums(NamedTuple):
 
 @on_gpu()
 class Guess(NamedTuple):
-    """What rewards are expected to be like, by arm, from those told so far."""
+    """What rewards are expected to be like, by arm, from those told so far.
 
-    variances: FloatArray
-    means: FloatArray
+    >>> import numpy as np
+    >>> from lingape.evidence import Guess, SubGaussianEvidence, Sums
+    >>> told = Sums(np.array([10, 10]), np.array([10.0, 0.0]), np.array([12.5, 2.0]))
+    >>> estimates, leverages = np.array([1.0, 0.0]), np.array([0.1, 0.1])
+    >>> guess: Guess = SubGaussianEvidence(0.5).guess(estimates, leverages, told, rank=2)
+    >>> guess.means.tolist(), guess.variances.tolist()
+    ([1.0, 0.0], [0.25, 0.25])
+    """
+
+    variances: FloatArray  # of the rewards of each arm
+    means: FloatArray  # of the rewards of each arm
 
 
 class Finding(NamedTuple):
@@ -82,7 +99,8 @@ class Finding(NamedTuple):
 
     Here two arms had 50 pulls each, and the first paid 1 more on average:
 
-    >>> from lingape.evidence import SubGaussianEvidence
+    >>> import numpy as np
+    >>> from lingape.evidence import Finding, Guess, SubGaussianEvidence, Sums
     >>> rewards = Sums(np.array([50, 50]), np.array([50.0, 0.0]), np.array([99.0, 49.0]))
     >>> finding = Finding(
     ...     weights=np.array([[0.5, -0.5]]),
@@ -115,8 +133,9 @@ class Finding(NamedTuple):
 class Evidence(Protocol):
     """The evidence in a block, for one kind of noise.
 
+    >>> import numpy as np
     >>> from lingape import Normal
-    >>> from lingape.evidence import evidence_for
+    >>> from lingape.evidence import Sums, evidence_for
     >>> evidence = evidence_for(Normal())
     >>> told = Sums(np.array([10, 10]), np.array([10.0, 0.0]), np.array([12.5, 2.0]))
     >>> guess = evidence.guess(np.array([1.0, 0.0]), np.array([0.1, 0.1]), told, rank=2)

@@ -48,6 +48,9 @@ class BoundedEvidence:
 
     noise: the range.
 
+    >>> import numpy as np
+    >>> from lingape import Binary
+    >>> from lingape.evidence import BoundedEvidence, Sums
     >>> told = Sums(np.array([50, 50]), np.array([45.0, 25.0]), np.array([45.0, 25.0]))
     >>> evidence = BoundedEvidence(Binary())
     >>> guess = evidence.guess(np.array([0.9, 0.5]), np.array([0.02, 0.02]), told, rank=2)

@@ -45,6 +45,8 @@ LOST = 1e-20  # of the variance, for each reward: squares of tiny rewards are 0
 class NormalEvidence:
     """Weighs Gaussian rewards whose standard deviation is not known, but the same for all arms.
 
+    >>> import numpy as np
+    >>> from lingape.evidence import NormalEvidence, Sums
     >>> told = Sums(np.array([10, 10]), np.array([10.0, 0.0]), np.array([12.5, 2.0]))
     >>> guess = NormalEvidence().guess(np.array([1.0, 0.0]), np.array([0.1, 0.1]), told, rank=2)
     >>> guess.variances.round(3).tolist()

@@ -39,6 +39,8 @@ class SubGaussianEvidence:
 
     scale: R; at least 1e-100.
 
+    >>> import numpy as np
+    >>> from lingape.evidence import SubGaussianEvidence, Sums
     >>> told = Sums(np.array([10, 10]), np.array([10.0, 0.0]), np.array([12.5, 2.0]))
     >>> evidence = SubGaussianEvidence(0.5)
     >>> guess = evidence.guess(np.array([1.0, 0.0]), np.array([0.1, 0.1]), told, rank=2)

@@ -116,6 +116,7 @@ class ALBA(QuotaExplorer):
     ridge: None; its estimate has none.
     seed: of the draws; the same seed and rewards give the same pulls.
 
+    >>> from lingape import ALBA, Problem
     >>> explorer = ALBA(Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -16,7 +16,7 @@ class Explorer(Protocol):
 
     Those that follow a plan, such as XYStatic, refuse arms that are not due.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import Explorer, LinGapE, Problem
     >>> explorer: Explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1))
     >>> explorer.tell(explorer.ask(), 1.0)
     >>> later = LinGapE.from_state(explorer.state())

@@ -44,6 +44,7 @@ class BayesGap(SurestArmExplorer):
     If θ is drawn from the prior and H_ε known, the paper bounds the probability of an answer that
     is worse by more than ε by Kn exp(-β²/2).
 
+    >>> from lingape import BayesGap, Problem
     >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=0.5)
     >>> explorer = BayesGap(problem, budget=30, prior_scale=1.0)
     >>> while not explorer.done:

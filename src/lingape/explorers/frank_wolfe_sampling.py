@@ -60,6 +60,7 @@ class FrankWolfeSampling(SamplingExplorer):
 
     Here the last arm is the worst, and its pulls tell the other two apart:
 
+    >>> from lingape import FrankWolfeSampling, Problem
     >>> explorer = FrankWolfeSampling(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

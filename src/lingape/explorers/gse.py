@@ -25,6 +25,7 @@ class GSE(DesignedBudgetExplorer):
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
 
+    >>> from lingape import GSE, Problem
     >>> arms = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     >>> explorer = GSE(Problem(arms, noise=0.1), budget=32, factor=2)
     >>> while not explorer.done:

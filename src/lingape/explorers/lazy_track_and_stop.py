@@ -63,7 +63,7 @@ class LazyTrackAndStop(SamplingExplorer):
     elimination: as for LinGapE; proportions ignore it, so that "sample" is the same as
         "stop".
 
-    >>> from lingape import JedraProutiere
+    >>> from lingape import JedraProutiere, LazyTrackAndStop, Problem
     >>> problem = Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0)
     >>> explorer = LazyTrackAndStop(problem, bound=JedraProutiere())
     >>> while not explorer.done:

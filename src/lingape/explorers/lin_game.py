@@ -71,6 +71,7 @@ class LinGame(SamplingExplorer):
 
     Here the last arm is the worst, and its pulls tell the other two apart:
 
+    >>> from lingape import LinGame, Problem
     >>> explorer = LinGame(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0))
     >>> while not explorer.done:
     ...     arm = explorer.ask()
@@ -93,6 +94,7 @@ class LinGameC(SamplingExplorer):
 
     At most 1000 arms, as it keeps numbers for each pair of them.
 
+    >>> from lingape import LinGameC, Problem
     >>> explorer = LinGameC(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -34,6 +34,7 @@ class LinGIFA(ContestExplorer):
         "auto" as for LinGapE.
     m: how many of the best arms to find; `top()` returns them. Simulations with m > 1 are plain.
 
+    >>> from lingape import LinGIFA, Problem
     >>> explorer = LinGIFA(Problem([[1, 0], [0, 1], [1, 1]], noise=0.1), m=2)
     >>> while not explorer.done:
     ...     arm = explorer.ask()

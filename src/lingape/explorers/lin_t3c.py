@@ -52,6 +52,7 @@ class LinT3C(SamplingExplorer):
     elimination: as for LinGapE; draws ignore it, so that "sample" is the same as "stop".
     seed: of the draws.
 
+    >>> from lingape import LinT3C, Problem
     >>> explorer = LinT3C(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0), seed=1)
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -17,6 +17,7 @@ class LinUGapE(ByArmExplorer):
     bound: SelfNormalized(), whose ellipsoid covers every arm at once.
     ridge: λ of the estimate; 1 unless given.
 
+    >>> from lingape import LinUGapE, Problem
     >>> explorer = LinUGapE(Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -45,6 +45,7 @@ class LinGapE(ContestExplorer):
     Also for problems in which some arms cannot be pulled, or not be the answer
     (Problem.transductive).
 
+    >>> from lingape import LinGapE, Problem
     >>> problem = Problem([[1, 0], [0, 1]], noise=0.1)
     >>> explorer = LinGapE(problem)
     >>> while not explorer.done:

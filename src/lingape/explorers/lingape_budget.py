@@ -44,6 +44,7 @@ class LinGapEBudget(BudgetContestExplorer):
     The answer is the leader at the end; but if B(t) ever was ε or less, the leader when it was
     least, for which there is a proof (`error_bound`).
 
+    >>> from lingape import LinGapEBudget, Problem
     >>> problem = Problem([[1, 0], [0, 1]], noise=0.1)
     >>> explorer = LinGapEBudget(problem, budget=10)
     >>> while not explorer.done:

@@ -21,7 +21,7 @@ class ODLinBAI(DesignedBudgetExplorer):
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
 
-    >>> from lingape import Problem
+    >>> from lingape import ODLinBAI, Problem
     >>> arms = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     >>> explorer = ODLinBAI(Problem(arms, noise=0.1), budget=32)
     >>> while not explorer.done:

@@ -92,6 +92,8 @@ class Race(Conversation):
     bound: None; it goes by evidence of its own.
     ridge: None; its estimate has none.
 
+    >>> import numpy as np
+    >>> from lingape import Problem, Race
     >>> problem = Problem([[1, 0], [0, 1]], noise="normal")
     >>> explorer, rng = Race(problem), np.random.default_rng(0)
     >>> while not explorer.done:

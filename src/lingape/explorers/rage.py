@@ -86,6 +86,7 @@ class RAGE(QuotaExplorer):
     bound: None; it has its own.
     ridge: None; its estimate has none.
 
+    >>> from lingape import RAGE, Problem
     >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=0.1)
     >>> explorer = RAGE(problem)
     >>> while not explorer.done:

@@ -25,6 +25,7 @@ class SequentialHalving(PhasedBudgetExplorer):
     bound: says what is proven at the end; Unstructured() does not trust features either.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
 
+    >>> from lingape import Problem, SequentialHalving
     >>> arms = [[1, 0], [0, 1], [1, 1], [1, -1]]
     >>> explorer = SequentialHalving(Problem(arms, noise=0.1), budget=32)
     >>> while not explorer.done:

@@ -16,6 +16,7 @@ class UGapE(ByArmExplorer):
     bound: gives the interval of each arm; only Unstructured() does.
     ridge: None; averages have none.
 
+    >>> from lingape import Problem, UGapE
     >>> explorer = UGapE(Problem([[1, 0], [0, 1]], noise=0.5))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -30,6 +30,7 @@ class UGapEBudget(SurestArmExplorer):
         needs no gaps, unless given.
     ridge: λ of the estimate, for bounds around a ridge estimate.
 
+    >>> from lingape import Problem, UGapEBudget
     >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=0.5)
     >>> explorer = UGapEBudget(problem, budget=30)
     >>> while not explorer.done:

@@ -14,6 +14,7 @@ class Uniform(PlannedExplorer):
     problem: the arms, and what counts as an answer.
     bound, ridge: as for XYStatic.
 
+    >>> from lingape import Problem, Uniform
     >>> explorer = Uniform(Problem([[1, 0], [0, 1]], noise=0.5))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -38,6 +38,7 @@ class XYAdaptive(PhasedExplorer):
     bound: as for XYStatic; with corrected constants phase j gets 6/(π²j²) of δ.
     design, ridge: as for XYStatic.
 
+    >>> from lingape import Problem, XYAdaptive
     >>> explorer = XYAdaptive(Problem([[1, 0], [0, 1]], noise=0.5))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -30,6 +30,7 @@ class XYOracle(PlannedExplorer):
         "estimated" with the estimated ones.
     bound, ridge: as for XYStatic; the paper's authors use ridge=1 and K comparisons.
 
+    >>> from lingape import Problem, XYOracle
     >>> explorer = XYOracle(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0), theta=[5, 1])
     >>> while not explorer.done:
     ...     arm = explorer.ask()

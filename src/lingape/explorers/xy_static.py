@@ -30,6 +30,7 @@ class XYStatic(PlannedExplorer):
 
     Here the last arm says nothing about how the other two compare, so it is pulled once:
 
+    >>> from lingape import Problem, XYStatic
     >>> explorer = XYStatic(Problem([[1, 0], [0, 1], [0.5, 0.5]], noise=0.5))
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -68,6 +68,7 @@ class Client:
 
     Making one opens no connection yet:
 
+    >>> from lingape import Client
     >>> Client("http://127.0.0.1:8000", token="a-token-for-reading")
     Client('http://127.0.0.1:8000')
     """
@@ -204,6 +205,7 @@ class RemoteExperiment(Workplace):
 
     Naming one sends no request yet:
 
+    >>> from lingape import Client
     >>> ads = Client("http://127.0.0.1:8000").experiment("ads")
     >>> ads.name
     'ads'

@@ -73,7 +73,7 @@ class Experiment(SharedLog, Workplace):
     (one that was open before a fork works on both sides).
 
     >>> import tempfile
-    >>> from lingape import Factors, Problem
+    >>> from lingape import Experiment, Factors, Problem
     >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
     >>> url = f"sqlite:///{tempfile.mkdtemp()}/mails.db"
     >>> experiment = Experiment.open(url, "mails", create=Problem(factors, noise="binary"))
@@ -121,6 +121,7 @@ class Experiment(SharedLog, Workplace):
         clock: returns the seconds since 1970. For tests.
 
         >>> import tempfile
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/run.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -211,7 +212,7 @@ class Experiment(SharedLog, Workplace):
         key: a text of the caller's choice; asking again with the same key gives the same tickets.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -347,7 +348,7 @@ class Experiment(SharedLog, Workplace):
         key: a text of the caller's choice; adding again with the same key changes nothing.
 
         >>> import tempfile
-        >>> from lingape import Factors, Problem
+        >>> from lingape import Experiment, Factors, Problem
         >>> problem = Problem(Factors(dose=[1, 2, 4], numbers=["dose"]), noise="binary")
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/doses.db"
         >>> with Experiment.open(url, "doses", create=problem) as experiment:
@@ -383,7 +384,7 @@ class Experiment(SharedLog, Workplace):
             needs no retiring: it is ruled out.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -425,7 +426,7 @@ class Experiment(SharedLog, Workplace):
             is not recorded, and uses no key.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -482,7 +483,7 @@ class Experiment(SharedLog, Workplace):
         """Return how the experiment stands, with the bound that also decides when to stop.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -516,7 +517,7 @@ class Experiment(SharedLog, Workplace):
         Once settled, what is proven is always the same.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=0.01)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -540,7 +541,7 @@ class Experiment(SharedLog, Workplace):
         """Return what rewards say about the values of arms, and of anything made of them.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -590,7 +591,7 @@ class Experiment(SharedLog, Workplace):
         explorer: who explores; as before unless given.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:
@@ -679,7 +680,7 @@ class Experiment(SharedLog, Workplace):
         url: the database, as for Experiment.open.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> folder = tempfile.mkdtemp()
         >>> url, path = f"sqlite:///{folder}/ads.db", f"{folder}/ads.jsonl"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
@@ -716,7 +717,7 @@ class Experiment(SharedLog, Workplace):
         """Replay the whole log from its first event and check everything in it.
 
         >>> import tempfile
-        >>> from lingape import Problem
+        >>> from lingape import Experiment, Problem
         >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
         >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
         >>> with Experiment.open(url, "ads", create=problem) as experiment:

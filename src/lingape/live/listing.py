@@ -17,7 +17,8 @@ def experiments(url: str, token: str | None = None) -> list[Summary | Unreadable
     token: if the server requires one.
 
     >>> import tempfile
-    >>> from lingape import Problem
+    >>> from lingape import Experiment, Problem
+    >>> from lingape.live import experiments
     >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> Experiment.open(url, "ads", create=problem).close()

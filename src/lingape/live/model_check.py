@@ -197,6 +197,8 @@ def check_model(problem: Problem, rewards: Averages) -> ModelCheck:
     problem: the arms, and what rewards are like.
     rewards: how many each arm has, their average and the sum of squared distances from it.
 
+    >>> from lingape import Problem
+    >>> from lingape.live import check_model
     >>> from lingape.live.replay import Averages
     >>> rewards = Averages(2)
     >>> for arm, reward in [(0, 0.2), (0, 4.8), (0, -4.1), (1, 5.3), (1, -3.6)]:

@@ -28,6 +28,7 @@ class Notice:
 
     >>> import sys, tempfile
     >>> from lingape import Experiment, Problem
+    >>> from lingape.live import Notice
     >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> with Experiment.open(url, "ads", create=problem) as experiment:

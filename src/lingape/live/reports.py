@@ -38,6 +38,7 @@ def report(
 
     >>> import tempfile
     >>> from lingape import Experiment, Problem
+    >>> from lingape.live import report
     >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> with Experiment.open(url, "ads", create=problem) as experiment:

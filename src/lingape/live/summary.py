@@ -31,7 +31,7 @@ class Unreadable(NamedTuple):
 
     >>> import tempfile
     >>> from lingape import Experiment, Problem
-    >>> from lingape.live import experiments
+    >>> from lingape.live import Unreadable, experiments
     >>> url = f"sqlite:///{tempfile.mkdtemp()}/ads.db"
     >>> Experiment.open(url, "ads", create=Problem([[1, 0], [0, 1]], noise=1.0)).close()
     >>> [line.error for line in experiments(url) if isinstance(line, Unreadable)]

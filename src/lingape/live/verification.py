@@ -72,6 +72,7 @@ def verify(entries: Iterable[Entry], *, head: Head | None = None) -> Verificatio
 
     >>> import tempfile
     >>> from lingape import Experiment, Problem
+    >>> from lingape.live import read_export, verify
     >>> folder = tempfile.mkdtemp()
     >>> url, path = f"sqlite:///{folder}/ads.db", f"{folder}/ads.jsonl"
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
@@ -191,6 +192,7 @@ def read_export(path: str | Path) -> Iterable[Entry]:
 
     >>> import tempfile
     >>> from lingape import Experiment, Problem
+    >>> from lingape.live import read_export
     >>> folder = tempfile.mkdtemp()
     >>> url, path = f"sqlite:///{folder}/ads.db", f"{folder}/ads.jsonl"
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)

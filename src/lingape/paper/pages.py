@@ -27,6 +27,7 @@ class PageOptions:
     r6a: Yahoo's log, for Figure 3; MovieLens is used instead if None.
     synthetic: whether that log is made up.
 
+    >>> from lingape.paper import PageOptions
     >>> PageOptions(quick=True).runs, PageOptions(repeats=100).runs
     (2, 100)
     """
@@ -57,6 +58,7 @@ class Claim:
     holds: whether it does, in these runs.
     by: how much, in numbers.
 
+    >>> from lingape.paper import Claim
     >>> Claim("LinGapE needs fewer samples than XY-static", True, "3.1 times fewer.").verdict
     'holds'
     """
@@ -85,6 +87,7 @@ class Page:
     notes: what else there is to say.
 
     >>> from lingape import plots
+    >>> from lingape.paper import Claim, Page
     >>> page = Page(
     ...     name="gap",
     ...     title="Samples against the gap",

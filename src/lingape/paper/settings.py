@@ -38,6 +38,7 @@ def synthetic_problem(instance: Instance) -> Problem:
     """Return the problem as posed in the synthetic experiments: R = 1, S = 2, ε = 0, δ = 0.05.
 
     >>> from lingape import soare
+    >>> from lingape.paper import synthetic_problem
     >>> problem = synthetic_problem(soare(5, 0.01))
     >>> problem.noise.scale, problem.norm_bound, problem.epsilon, problem.delta
     (1.0, 2.0, 0.0, 0.05)

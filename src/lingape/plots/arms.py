@@ -33,7 +33,9 @@ def allocation(counts_by_label: Mapping[str, npt.ArrayLike], names: Sequence[str
     counts_by_label: for each run the pulls of each arm. Of many arms, those pulled most are drawn.
     names: of the arms.
 
-    >>> figure = allocation({"race": [12, 40, 3], "uniform": [30, 30, 30]}, names=["a", "b", "c"])
+    >>> from lingape import plots
+    >>> counts = {"race": [12, 40, 3], "uniform": [30, 30, 30]}
+    >>> figure = plots.allocation(counts, names=["a", "b", "c"])
     >>> type(figure).__name__
     'Figure'
     """
@@ -89,11 +91,11 @@ def margin(trace: Trace) -> "Figure":
 
     trace: what `lingape.trace.trace` returned.
 
-    >>> from lingape import LinGapE, canonical
+    >>> from lingape import LinGapE, canonical, plots
     >>> from lingape.trace import trace
     >>> instance = canonical(3, gap=1.0)
     >>> seen = trace(LinGapE(instance.problem()), instance.gaussian(), seed=1, lane="plain")
-    >>> figure = margin(seen)
+    >>> figure = plots.margin(seen)
     >>> figure.axes[-1].get_xlabel()
     'pulls'
     """
@@ -153,11 +155,11 @@ def intervals(explorer: Explorer) -> "Figure":
 
     explorer: one with estimates of all arms and a bound for the gaps between them.
 
-    >>> from lingape import LinGapE
+    >>> from lingape import LinGapE, Problem, plots
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.5, names=["red", "blue"]))
     >>> for arm, reward in [(0, 0.2), (1, 0.9), (0, 0.1), (1, 0.8)]:
     ...     explorer.tell(arm, reward)
-    >>> figure = intervals(explorer)
+    >>> figure = plots.intervals(explorer)
     >>> figure.axes[0].get_xlabel()
     'estimated mean minus that of blue'
     """

@@ -26,11 +26,11 @@ def effects(effects: Effects) -> "Figure":
         levels, the first are drawn; those about which nothing is proven have no bar.
 
     >>> import numpy as np
-    >>> from lingape import Factors, Problem
+    >>> from lingape import Factors, Problem, Values, plots
     >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
     >>> counts, means = np.full(4, 50), np.array([0.2, 0.3, 0.6, 0.7])
     >>> found = Values(Problem(factors, noise=0.5), counts, means, np.full(4, 12.0)).effects()
-    >>> [axes.get_ylabel() for axes in effects(found).axes]
+    >>> [axes.get_ylabel() for axes in plots.effects(found).axes]
     ['tone', 'length']
     """
     if not isinstance(effects, Effects) or not effects.factors:
@@ -67,11 +67,11 @@ def values(values: Values, *, control: int | str | None = None) -> "Figure":
     control: the arm that others are compared with, by number or name; none unless given.
 
     >>> import numpy as np
-    >>> from lingape import Factors, Problem
+    >>> from lingape import Factors, Problem, Values, plots
     >>> factors = Factors(tone=["plain", "polite"], length=["short", "long"])
     >>> counts, means = np.full(4, 50), np.array([0.2, 0.3, 0.6, 0.7])
     >>> found = Values(Problem(factors, noise=0.5), counts, means, np.full(4, 12.0))
-    >>> values(found, control=0).axes[0].get_xlabel()
+    >>> plots.values(found, control=0).axes[0].get_xlabel()
     'average reward, compared with the control'
     """
     if not isinstance(values, Values):

@@ -67,7 +67,7 @@ def save(figure: "Figure", *paths: str | Path) -> list[Path]:
     >>> import tempfile
     >>> from lingape import plots
     >>> figure = plots.distribution({"race": [310, 275, 402]})
-    >>> [file.name for file in save(figure, f"{tempfile.mkdtemp()}/race")]
+    >>> [file.name for file in plots.save(figure, f"{tempfile.mkdtemp()}/race")]
     ['race.png', 'race.svg']
     """
     if not paths:

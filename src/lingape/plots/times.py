@@ -37,13 +37,14 @@ def stopping_times(
     lower_bounds: for each instance the samples that every algorithm needs on average, or None
         where that is unknown.
 
+    >>> from lingape import Row, plots
     >>> pulls = {"race": [310, 275, 402], "lingape": [650, 590, 702]}
     >>> rows = [
     ...     Row(name, "soare(5, 0.1)", seed, 0, True, n, (n,), "settled", 0.01)
     ...     for name in pulls
     ...     for seed, n in enumerate(pulls[name])
     ... ]
-    >>> type(stopping_times(rows, lower_bounds={"soare(5, 0.1)": 150.0})).__name__
+    >>> type(plots.stopping_times(rows, lower_bounds={"soare(5, 0.1)": 150.0})).__name__
     'Figure'
     """
     groups = _grouped(rows)
@@ -113,13 +114,14 @@ def stopping_curve(
     reported: what others published, by label: pulls for each x. Drawn thin and grey, with the
         marker of the explorer of the same name.
 
+    >>> from lingape import Row, plots
     >>> gaps = {"canonical(5, 0.5)": 0.5, "canonical(5, 1)": 1.0}
     >>> rows = [
     ...     Row("race", name, seed, 0, True, n, (n,), "settled", 0.01)
     ...     for name, pulls in zip(gaps, [[410, 380], [120, 95]])
     ...     for seed, n in enumerate(pulls)
     ... ]
-    >>> stopping_curve(rows, gaps, xlabel="gap").axes[0].get_xlabel()
+    >>> plots.stopping_curve(rows, gaps, xlabel="gap").axes[0].get_xlabel()
     'gap'
     """
     groups = _grouped(rows)
@@ -182,7 +184,9 @@ def distribution(
         same for all of them) stopped before: their curve stays below 100 %.
     xlabel: what to write below the axis.
 
-    >>> figure = distribution({"race": [310, 275, 402], "lingape": [650, 590, math.inf]})
+    >>> import math
+    >>> from lingape import plots
+    >>> figure = plots.distribution({"race": [310, 275, 402], "lingape": [650, 590, math.inf]})
     >>> figure.axes[0].get_xlabel()
     'pulls until settled'
     """
@@ -313,11 +317,12 @@ def relative(means: Mapping[tuple[str, str], tuple[float, bool]], *, to: str) ->
     means: by (explorer, instance): the mean, and whether it can only be too small.
     to: the explorer that is 1.
 
+    >>> from lingape import plots
     >>> means = {
     ...     ("lingape", "soare(5, 0.1)"): (650.0, False),
     ...     ("race", "soare(5, 0.1)"): (325.0, False),
     ... }
-    >>> figure = relative(means, to="lingape")
+    >>> figure = plots.relative(means, to="lingape")
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['0.50', '1.00']
     """

@@ -29,7 +29,7 @@ class Tracking:
     The proportions p* come from the linear program (11), solved once for each pair of arms that
     is ever contested.
 
-    >>> from lingape import LinGapE, Problem
+    >>> from lingape import LinGapE, Problem, Tracking
     >>> explorer = LinGapE(Problem([[1, 0], [1, 0.1], [0, 1]], noise=0.3), pull=Tracking())
     >>> explorer.tell_many([0, 1, 2], [5.0, 5.1, 1.0])
     >>> explorer.contest.leader, explorer.contest.rival, explorer.ask()

@@ -17,6 +17,8 @@ class Wider:
     Of equal intervals, to within rounding, the rival's: it was pulled less recently.
 
     >>> import numpy as np
+    >>> from lingape import LeastSquares
+    >>> from lingape.pulls import Wider
     >>> estimate = LeastSquares(np.eye(2))
     >>> estimate.load(counts=np.array([2, 1]), sums=np.zeros(2))
     >>> Wider()(estimate, leader=0, rival=1)

@@ -40,7 +40,7 @@ class BudgetCertificate(Certificate):
 
     budget: n, how many pulls there are; `pulls` says how many are spent.
 
-    >>> from lingape import LinGapEBudget
+    >>> from lingape import LinGapEBudget, Problem
     >>> explorer = LinGapEBudget(Problem([[1, 0], [0, 1]], noise=0.5), budget=40)
     >>> while not explorer.done:
     ...     arm = explorer.ask()

@@ -61,6 +61,8 @@ class Conversation(Savable):
 
     A subclass says which arm comes next, what a reward changes, and what else a saved state has:
 
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.scaffold import Conversation
     >>> class InTurn(Conversation):
     ...     def _pick(self, estimate):
     ...         return int(estimate.counts.argmin())
@@ -315,6 +317,8 @@ class EachArm:
 
     problem: the arms, of which those that can be pulled are.
 
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.scaffold import EachArm
     >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
     >>> estimate, opening = Mixture().estimate(problem), EachArm(problem)
     >>> estimate.update(0, reward=1.0)
@@ -342,6 +346,8 @@ class Spanning:
 
     problem: the arms, of which those in `problem.spanning` are pulled.
 
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.scaffold import Spanning
     >>> problem = Problem([[2, 0], [0, 3], [1, 1]], noise=1.0)
     >>> estimate, opening = Mixture().estimate(problem), Spanning(problem)
     >>> while not opening.over(estimate):
@@ -368,6 +374,8 @@ class Spanning:
 class NoOpening:
     """Compare arms from the first pull on, for estimates with a prior.
 
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.scaffold import NoOpening
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> NoOpening().over(Mixture().estimate(problem))
     True
@@ -388,7 +396,10 @@ class Parts(NamedTuple):
     pull: which arm settles it.
     stopping: whether the question is answered.
 
-    >>> from lingape import greedy
+    >>> from lingape import Mixture, Problem, greedy
+    >>> from lingape.contests import ByGap
+    >>> from lingape.scaffold import EachArm, Parts
+    >>> from lingape.stopping import Margin
     >>> problem, bound = Problem([[1, 0], [0, 1]], noise=1.0), Mixture()
     >>> parts = Parts(EachArm(problem), ByGap(problem, bound), greedy, Margin(problem))
     >>> parts.pull, parts.opening.pick(bound.estimate(problem))
@@ -406,6 +417,10 @@ class ContestExplorer(Conversation):
 
     problem, bound, ridge: as for Conversation.
 
+    >>> from lingape import Mixture, Problem
+    >>> from lingape.contests import ByGap
+    >>> from lingape.scaffold import ContestExplorer, EachArm, Parts
+    >>> from lingape.stopping import Margin
     >>> class LessPulled(ContestExplorer):
     ...     def __init__(self, problem, *, bound=Mixture(), ridge=None):
     ...         super().__init__(problem, bound=bound, ridge=ridge)
@@ -542,6 +557,8 @@ def opening_for(start: Any, problem: Problem) -> Opening:
 
     start: "each", "spanning" or "auto".
 
+    >>> from lingape import Problem
+    >>> from lingape.scaffold import opening_for
     >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
     >>> type(opening_for("spanning", problem)).__name__
     'Spanning'
@@ -558,6 +575,8 @@ def stopping_for(elimination: Any, problem: Problem) -> Margin | Eliminating:
 
     elimination: "none", "stop" or "sample".
 
+    >>> from lingape import Problem
+    >>> from lingape.scaffold import stopping_for
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> type(stopping_for("none", problem)).__name__, stopping_for("sample", problem).sample
     ('Margin', True)
@@ -577,6 +596,7 @@ def checked_pull(pull: Any) -> PullRule:
     Raises InvalidArgument unless it can be called and is no class.
 
     >>> from lingape import Tracking
+    >>> from lingape.scaffold import checked_pull
     >>> checked_pull(Tracking())
     Tracking()
     """
@@ -595,7 +615,8 @@ def adaptive_only(explorer: Conversation, bound: Any) -> None:
 
     explorer: named in the message.
 
-    >>> from lingape import FixedDesign, LinGapE
+    >>> from lingape import FixedDesign, InvalidBound, LinGapE, Problem
+    >>> from lingape.scaffold import adaptive_only
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=1.0))
     >>> try:
     ...     adaptive_only(explorer, FixedDesign())
@@ -616,6 +637,8 @@ def checked_m(m: Any, problem: Problem) -> int:
 
     Raises InvalidArgument unless it is a whole number below the number of answers.
 
+    >>> from lingape import Problem
+    >>> from lingape.scaffold import checked_m
     >>> checked_m(2, Problem([[1, 0], [0, 1], [1, 1]], noise=1.0))
     2
     """

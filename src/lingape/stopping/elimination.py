@@ -24,8 +24,10 @@ class Eliminating:
     problem: the arms, and what counts as an answer.
     sample: whether beaten rivals are not asked about any more, either.
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
     >>> from lingape.contests import ByGap
+    >>> from lingape.stopping import Eliminating
     >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=1.0)
     >>> contests, rule = ByGap(problem, Mixture()), Eliminating(problem, sample=True)
     >>> estimate = contests.bound.estimate(problem)

@@ -22,8 +22,10 @@ class Margin:
 
     problem: the arms, and what counts as an answer.
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
     >>> from lingape.contests import ByGap
+    >>> from lingape.stopping import Margin
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0, epsilon=0.5)
     >>> contests, rule = ByGap(problem, Mixture()), Margin(problem)
     >>> estimate = contests.bound.estimate(problem)

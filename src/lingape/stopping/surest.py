@@ -20,7 +20,7 @@ class Moment(NamedTuple):
     arm: who led then.
     margin: B(t) then, the least so far.
 
-    >>> from lingape import LinGapEBudget
+    >>> from lingape import LinGapEBudget, Problem
     >>> explorer = LinGapEBudget(Problem([[1, 0], [0, 1]], noise=0.1), budget=4)
     >>> explorer.tell_many([0, 1], [1.0, 0.0])
     >>> explorer.moment.arm, round(explorer.moment.margin, 3)
@@ -36,8 +36,10 @@ class Surest:
 
     problem: the arms, and what counts as an answer.
 
-    >>> from lingape import Mixture
+    >>> import numpy as np
+    >>> from lingape import Mixture, Problem
     >>> from lingape.contests import ByGap
+    >>> from lingape.stopping import Surest
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
     >>> contests, rule = ByGap(problem, Mixture()), Surest(problem)
     >>> estimate = contests.bound.estimate(problem)

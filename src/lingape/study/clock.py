@@ -16,6 +16,7 @@ class Pace(NamedTuple):
     elapsed: seconds since the start.
     left: seconds to the end, estimated.
 
+    >>> from lingape.study import Pace
     >>> print(Pace(done=30, total=40, pulls=60_000, speed=1.5e6, elapsed=70.0, left=20.0))
     30/40 runs, 1,500,000 rounds per second, about 20 s left
     """

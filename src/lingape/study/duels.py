@@ -38,8 +38,8 @@ class Duel:
     challenger, champion: their runs, summarised.
     challenger_pulls, champion_pulls: of each run; those with the same seed met the same noise.
 
-    >>> from lingape import Study
-    >>> from lingape.study import Row
+    >>> from lingape import Results, Row, Study
+    >>> from lingape.study import Duel
     >>> study = Study(["race", "lingape"], ["soare(5, 0.1)"], seeds=3)
     >>> rows = [
     ...     Row(name, "soare(5, 0.1)", seed, 0, True, n, (n, 0), "settled", 0.01)
@@ -80,8 +80,8 @@ def mean_ratio(duels: Sequence[Duel]) -> Ratio:
 
     duels: one for each instance.
 
-    >>> from lingape import Study
-    >>> from lingape.study import Row
+    >>> from lingape import Results, Row, Study
+    >>> from lingape.study import Duel, mean_ratio
     >>> study = Study(["race", "lingape"], ["soare(5, 0.1)"], seeds=3)
     >>> rows = [
     ...     Row(name, "soare(5, 0.1)", seed, 0, True, n, (n, 0), "settled", 0.01)
@@ -107,6 +107,8 @@ def tail_ratio(pulls: Sequence[FloatArray]) -> float:
 
     pulls: of one explorer, for each instance, whose runs are measured by its median.
 
+    >>> import numpy as np
+    >>> from lingape.study import tail_ratio
     >>> tail_ratio([np.arange(101.0), 10 * np.arange(101.0)])
     1.98
     """

@@ -22,6 +22,8 @@ def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
     theta: the weights of their features, which give their mean rewards.
 
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lingape.study import read_instance
     >>> path = Path(tempfile.mkdtemp(), "arms.csv")
     >>> size = path.write_text("width,height\\n1,0\\n0,1\\n1,1\\n")
     >>> instance = read_instance(path, theta=[0.5, 0.2])
@@ -36,6 +38,8 @@ def read_study(path: str | Path) -> Study:
     """Return the study that a TOML file describes; see `lingape simulate --help`.
 
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lingape.study import read_study
     >>> path = Path(tempfile.mkdtemp(), "study.toml")
     >>> size = path.write_text('''
     ... explorers = ["race", "lingape"]

@@ -39,6 +39,7 @@ class Row:
     ending: why it ended, in words.
     seconds: how long it took.
 
+    >>> from lingape import Row
     >>> row = Row("race", "soare(2, 0.5)", 7, 0, True, 12, (4, 2, 6), "settled", 0.01)
     >>> row.settled, row.key
     (True, ('race', 'soare(2, 0.5)', 7))
@@ -191,7 +192,7 @@ class Cell:
         known.
     ratio: mean / lower_bound.
 
-    >>> from lingape import Study
+    >>> from lingape import Results, Row, Study
     >>> study = Study(["race"], ["soare(5, 0.1)"], seeds=2)
     >>> rows = [
     ...     Row("race", "soare(5, 0.1)", seed, 0, True, pulls, (pulls, 0), "settled", 0.01)

@@ -63,6 +63,7 @@ class Study:
     seed, not on the explorer (on a GPU and on processors it is not the same). So results depend
     neither on the number and order of workers nor on what else is in the study.
 
+    >>> from lingape import Study
     >>> study = Study(["lingape", "uniform"], ["canonical(3, 1.0)"], seeds=5)
     >>> [row.explorer for row in study.run(jobs=1).rows][::5]
     ['lingape', 'uniform']

@@ -33,6 +33,8 @@ class Tape:
     scale: the standard deviation of the Gaussian noise.
     seed: of the noise.
 
+    >>> import numpy as np
+    >>> from lingape.testing import Tape
     >>> one, other = (Tape(np.array([0.5, 0.2]), seed=3) for _ in range(2))
     >>> [one.pay(0), one.pay(1)] == [other.pay(arm) for arm in (0, 1)]
     True
@@ -50,7 +52,9 @@ class Tape:
 def pulls_of(explorer: Explorer, tape: Tape, rounds: int = ROUNDS) -> list[int]:
     """Return the arms that `explorer` pulls, told what `tape` pays, in at most `rounds` pulls.
 
-    >>> from lingape import LinGapE
+    >>> import numpy as np
+    >>> from lingape import LinGapE, Problem
+    >>> from lingape.testing import Tape, pulls_of
     >>> explorer = LinGapE(Problem([[1, 0], [0, 1]], noise=0.1))
     >>> pulls = pulls_of(explorer, Tape(np.array([0.0, 1.0]), scale=0.1))
     >>> explorer.done, explorer.recommend(), len(pulls) == int(explorer.counts.sum())

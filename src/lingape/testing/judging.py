@@ -31,6 +31,7 @@ def errors_allowed(runs: int, delta: float, doubt: float = 1e-3) -> int:
 
     More occur with probability below `doubt`.
 
+    >>> from lingape.testing import errors_allowed
     >>> errors_allowed(100, 0.05)
     13
     """

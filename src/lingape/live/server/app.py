@@ -95,6 +95,7 @@ def create_app(
     notice: what to do when a reward that was told here answers a question.
 
     >>> import tempfile
+    >>> from lingape.live.server import create_app
     >>> app = create_app(f"sqlite:///{tempfile.mkdtemp()}/ads.db")
     >>> [route.path for route in app.routes if route.path.endswith("/ask")]
     ['/api/experiments/{name}/ask']

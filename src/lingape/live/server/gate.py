@@ -55,6 +55,7 @@ class Limits:
     body: seconds for its body.
     stall: seconds for which a client may take nothing of its answer.
 
+    >>> from lingape.live.server import Limits
     >>> Limits(arms=100, tickets=10).tickets
     10
     """
