@@ -86,6 +86,7 @@ class BoardOptions:
     jobs: how many processes; -1 for one per core.
     tell: called with what is being done, in words.
 
+    >>> from lingape.leaderboard import BoardOptions
     >>> BoardOptions(seeds=10).duel_seeds, BoardOptions(quick=True).duel_limit
     (50, 300000)
     """
@@ -121,6 +122,7 @@ class Board:
     refused: what could not be played, in words.
     duels: of Race and LinGapE.
 
+    >>> from lingape.leaderboard import Board, BoardOptions
     >>> board = Board(BoardOptions(quick=True), confident=[], tied=[], budget=[], speeds={})
     >>> board.lost(), board.everywhere_better()
     ([], [])
@@ -375,6 +377,7 @@ def compare_all(options: BoardOptions) -> Board:
 
     options: how long to compare.
 
+    >>> from lingape.leaderboard import BoardOptions, compare_all
     >>> options = BoardOptions(quick=True)
     >>> board = compare_all(options)  # doctest: +SKIP
     >>> print(board.lost())  # doctest: +SKIP
