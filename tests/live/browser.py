@@ -192,7 +192,7 @@ def picture(folder: Path) -> None:
             shoot(browser, server, folder / "page-running.png", "prompts", 1000, 1300, "dark")
             shoot(browser, server, folder / "page-phone.png", "mails", 360, 740, "light")
             shoot(browser, server, folder / "page-settled.png", "mails", 1000, 1300, "light")
-            shoot(browser, server, folder / "page-verdict.png", "mails", 1000, 665, "light")
+            shoot(browser, server, folder / "page-verdict.png", "mails", 1000, 506, "light")
 
 
 def shoot(browser, server, path, route, width, height, scheme):
