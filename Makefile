@@ -59,7 +59,7 @@ paper: $(READY)  ## reproduce the paper into docs/paper, some minutes
 	$(BIN)/lingape reproduce all --out docs/paper
 
 leaderboard: $(READY)  ## compare all explorers, into docs/leaderboard, some minutes
-	$(BIN)/lingape leaderboard --out docs/leaderboard
+	$(BIN)/lingape leaderboard --max-pulls 100000 --out docs/leaderboard
 
 errata: $(READY)  ## what other readings of the paper would change (rows 3, 4, 13, 25 and 32 of ERRATA.md)
 	$(BIN)/python -m benchmarks.errata
