@@ -18,7 +18,7 @@ LingapeError
 ├── MissingData        (RuntimeError)  data that could not be downloaded
 └── MissingExtra       (ImportError)   an optional dependency is not installed
 
-Messages say the rule, the value that broke it, and the way out.
+Messages say what the rule is, which value broke it, and what to do instead.
 """
 
 import json
@@ -232,23 +232,31 @@ class StorageFailed(LingapeError, RuntimeError):
 class MissingData(LingapeError, RuntimeError):
     """The data are not available and could not be downloaded.
 
-    >>> from lingape import MissingData
+    >>> import os
+    >>> from tempfile import TemporaryDirectory
+    >>> from unittest.mock import patch
     >>> from lingape.datasets.movielens import load_movielens
-    >>> try:  # doctest: +SKIP
-    ...     data = load_movielens()
-    ... except MissingData as reason:
-    ...     print(reason)
+    >>> with TemporaryDirectory() as empty, patch.dict(os.environ, PIP_NO_INDEX="1"):  # offline
+    ...     load_movielens(cache=empty)  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    lingape.errors.MissingData: MovieLens-100k must be downloaded once, but pip ended with
+    status 1 and said: ... Connect to the network and try again, or use other data: --r6a
+    PATH reads a click log of Yahoo! R6A, and --synthetic makes one up.
     """
 
 
 class MissingExtra(LingapeError, ImportError):
     """An optional dependency is needed for this and is not installed.
 
-    >>> from lingape.errors import imported
-    >>> imported("no_such_package", "This needs", extra="plot")  # doctest: +NORMALIZE_WHITESPACE
+    >>> import sys
+    >>> from unittest.mock import patch
+    >>> from lingape import plots
+    >>> with patch.dict(sys.modules, matplotlib=None):  # as if it were not installed
+    ...     plots.distribution({"race": [310, 275]})  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
         ...
-    lingape.errors.MissingExtra: This needs no_such_package, which is not installed: pip
+    lingape.errors.MissingExtra: Drawing needs matplotlib, which is not installed: pip
     install 'lingape[plot]'.
     """
 
