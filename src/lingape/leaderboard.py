@@ -381,7 +381,7 @@ def _told(duels: list[Duel]) -> dict[str, Any]:
 
 
 def compare_all(options: BoardOptions) -> Board:
-    """Run the comparison.
+    """Run the comparison, which takes minutes.
 
     options: how long to compare.
 
