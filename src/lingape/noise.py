@@ -94,8 +94,8 @@ class SubGaussian:
 class Bounded:
     """Rewards lie between `low` and `high`; others are refused.
 
-    Explorers that can learn the variance of each arm; to the others the noise is R-sub-Gaussian
-    with R half the range (Hoeffding).
+    Race learns the variance of each arm; to other explorers the noise is R-sub-Gaussian with R
+    half the range (Hoeffding).
 
     >>> from lingape import Bounded
     >>> Bounded(0, 10).scale

@@ -228,7 +228,7 @@ DIFFERENT: dict[type, dict[str, Any]] = {
 class Refusal(BaseModel):
     """What was wrong."""
 
-    error: str = Field(description="The rule, the value that broke it, and the way out.")
+    error: str = Field(description="The rule, which value broke it, and what to do instead.")
     kind: str | None = Field(None, description="The name of the exception.")
 
 
