@@ -73,10 +73,10 @@ class Instance:
 def soare(d: int = 5, angle: float = 0.01) -> Instance:
     """d unit vectors and one at a small angle to the first, which is best (Section 7.1.1).
 
-    Arm 1 is best and arm d+1 barely worse; pulling arm 2 tells them apart fastest.
+    Arm 0 is best and arm d barely worse; pulling arm 1 tells them apart fastest.
 
     d: how many dimensions.
-    angle: between arms 1 and d+1.
+    angle: between arms 0 and d.
 
     >>> from lingape import soare
     >>> instance = soare(2, angle=0.1)
@@ -90,11 +90,11 @@ def soare(d: int = 5, angle: float = 0.01) -> Instance:
 
 
 def soare_tied(d: int = 5, angle: float = 0.01) -> Instance:
-    """The arms of `soare` with θ halfway between arms 1 and d+1: two exactly equal best arms.
+    """The arms of `soare` with θ halfway between arms 0 and d: two exactly equal best arms.
 
     With ε = 0 every answer is wrong: it claims a difference that does not exist.
 
-    d, angle: as for `soare`: how many dimensions, and between arms 1 and d+1.
+    d, angle: as for `soare`: how many dimensions, and between arms 0 and d.
 
     >>> from lingape import soare_tied
     >>> means = soare_tied(2, angle=0.1).gaussian().means
@@ -146,7 +146,7 @@ def sphere(arms: int = 50, d: int = 10, seed: int = 0) -> Instance:
 def outsider() -> Instance:
     """Three arms of which the worst is the most useful to pull (Section 1).
 
-    Arms 1 and 2 differ by 0.01 in the second feature alone, which arm 3 measures.
+    Arms 0 and 1 differ by 0.01 in the second feature alone, which arm 2 measures.
 
     >>> from lingape import outsider
     >>> outsider().gaussian().means.round(4).tolist()
@@ -159,8 +159,8 @@ def outsider() -> Instance:
 def shared_doubt() -> Instance:
     """Three arms of which two share what is uncertain (Section 5.2).
 
-    While the second feature's weight is uncertain, arms 1 and 2 rise and fall together: the open
-    question is about arm 3, although arm 2 looks better and has the longer interval.
+    While the second feature's weight is uncertain, arms 0 and 1 rise and fall together: the open
+    question is about arm 2, although arm 1 looks better and has the longer interval.
 
     >>> from lingape import shared_doubt
     >>> instance = shared_doubt()
