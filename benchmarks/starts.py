@@ -28,6 +28,7 @@ def instances() -> Iterator[tuple[str, list[Instance]]]:
         for count in (20, 40, 100, 200, 500):
             if count >= 2 * d:
                 yield f"sphere({count}, {d})", [sphere(count, d, seed) for seed in range(4)]
+    yield "sphere(500, 20), other draws", [sphere(500, 20, seed) for seed in range(4, 12)]
     for instance in (soare(5, 0.5), canonical(10, 1.0), sparse(60, 20), sparse(300, 20)):
         yield instance.name, [instance]
 
