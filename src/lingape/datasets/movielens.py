@@ -45,9 +45,10 @@ def load_movielens(cache: str | Path | None = None, *, sha256: str = SHA256) -> 
     cache: the folder that keeps the download; lingape's in the user's cache where left out.
     sha256: what the download must hash to.
 
-    Ten arms of it, as an instance to play::
+    Ten arms of it, as an instance to play:
 
-        instance = load_movielens().sample(10, seed=0)
+    >>> from lingape.datasets.movielens import load_movielens
+    >>> instance = load_movielens().sample(10, seed=0)  # doctest: +SKIP
     """
     folder = _cache() if cache is None else Path(cache)
     rows = Rows()

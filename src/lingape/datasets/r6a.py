@@ -49,6 +49,8 @@ def load_r6a(*paths: str | Path, name: str | None = None) -> RealData:
         Yahoo! or `write_synthetic_r6a` wrote it.
 
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lingape.datasets.r6a import load_r6a, write_synthetic_r6a
     >>> path = Path(tempfile.mkdtemp(), "visits.gz")
     >>> theta = write_synthetic_r6a(path, lines=1000, seed=0)
     >>> data = load_r6a(path)
@@ -72,6 +74,8 @@ def read_r6a(*paths: str | Path, rows: Rows | None = None) -> Iterator[Chunk]:
     rows: counts what was read and used, if given.
 
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lingape.datasets.r6a import read_r6a, write_synthetic_r6a
     >>> path = Path(tempfile.mkdtemp(), "visits.gz")
     >>> theta = write_synthetic_r6a(path, lines=1000, seed=0)
     >>> sum(len(outcomes) for features, outcomes in read_r6a(path))
@@ -200,6 +204,8 @@ def write_synthetic_r6a(
     articles: how many there are.
 
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lingape.datasets.r6a import write_synthetic_r6a
     >>> path = Path(tempfile.mkdtemp(), "visits.gz")
     >>> theta = write_synthetic_r6a(path, lines=1000, seed=0)
     >>> theta.shape

@@ -34,6 +34,7 @@ class Rows:
     read: malformed ones too.
     used: those that were whole.
 
+    >>> from lingape.datasets.real_data import Rows
     >>> print(Rows(read=1200, used=1150))
     1,150 of 1,200 rows
     """
@@ -56,6 +57,7 @@ class Levels(NamedTuple):
     best: the best arm's mean lies between these.
     others: so do the means of the others.
 
+    >>> from lingape.datasets.real_data import Levels
     >>> Levels(best=(-0.88, 1.0), others=(-1.0, -0.93)).best
     (-0.88, 1.0)
     """
@@ -72,6 +74,8 @@ def default_levels(means: FloatArray) -> Levels:
 
     means: of all rows.
 
+    >>> import numpy as np
+    >>> from lingape.datasets.real_data import default_levels
     >>> best, others = default_levels(np.linspace(-0.5, 0.5, 101))
     >>> best[0], round(others[1], 2)
     (0.4, 0.35)
@@ -90,6 +94,8 @@ class RealData:
     rows: how many rows were read and used.
     levels: which rows may be the best arm and which the others.
 
+    >>> import numpy as np
+    >>> from lingape.datasets.real_data import fit
     >>> rng = np.random.default_rng(0)
     >>> features = rng.uniform(-0.5, 0.5, size=(500, 3)).round(2)
     >>> outcomes = np.where(rng.uniform(-1, 1, size=500) < features @ [0.9, -0.5, 0.2], 1.0, -1.0)
@@ -173,6 +179,8 @@ def fit(
     rows: what the reader of the chunks counts in; where left out, every row counts as read.
     pool: how many distinct rows to keep; where there are more, `seed` says which.
 
+    >>> import numpy as np
+    >>> from lingape.datasets.real_data import fit
     >>> rng = np.random.default_rng(0)
     >>> features = rng.uniform(-0.5, 0.5, size=(500, 3)).round(2)
     >>> outcomes = np.where(rng.uniform(-1, 1, size=500) < features @ [0.9, -0.5, 0.2], 1.0, -1.0)

@@ -62,6 +62,10 @@ class RandomDesign:
     Given the draws the first term is sub-Gaussian with scale R√(Σ N_k g_k²)/n, and the second is
     at most S times the length of what is in parentheses. The published log(5m²/(2δ)) pays for
     more intervals than the m(m-1) there are.
+
+    >>> from lingape import ALBA, Problem
+    >>> ALBA(Problem([[1, 0], [0, 1]], noise=1.0, norm_bound=1)).bound
+    RandomDesign()
     """
 
     shares: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)

@@ -59,6 +59,10 @@ class BlockEvidence:
 
     Gap bounds while the question is open come from Mixture with a small share of δ; noise of
     unknown scale has none.
+
+    >>> from lingape import Problem, Race
+    >>> Race(Problem([[1, 0], [0, 1]], noise=1.0)).bound
+    BlockEvidence()
     """
 
     adaptive: ClassVar[bool] = True

@@ -46,6 +46,10 @@ class PhaseEnd:
     """Widths R‖y‖√(2 log((|Z|-1)/δ)) for gaps to the best item, at one time fixed in advance.
 
     For pulls fixed in advance the estimated gap is sub-Gaussian with scale R‖y‖.
+
+    >>> from lingape import RAGE, Problem
+    >>> RAGE(Problem([[1, 0], [0, 1]], noise=1.0)).bound
+    PhaseEnd()
     """
 
     adaptive: ClassVar[bool] = False

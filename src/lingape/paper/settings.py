@@ -24,13 +24,19 @@ SYNTHETIC: dict[str, Any] = {
 
 #: LinGapE with the bound and the ridge of the paper, for a problem.
 lingape = partial(LinGapE, bound=BOUND, ridge=RIDGE)
+#: The same with the rule that tracks proportions, (12).
 lingape_tracking = partial(LinGapE, bound=BOUND, ridge=RIDGE, pull=Tracking())
+#: XY-static with the bound of the authors' code.
 xy_static = partial(XYStatic, bound=PRINTED)
-xy_adaptive = partial(XYAdaptive, bound=PRINTED, monotone=False)  # discarded arms may come back
+#: XY-adaptive with the bound of the authors' code; discarded arms may come back.
+xy_adaptive = partial(XYAdaptive, bound=PRINTED, monotone=False)
+#: XY-oracle with the bound and the ridge of the authors' code.
 xy_oracle = partial(XYOracle, bound=ORACLE, ridge=RIDGE)
 
-# The same with bounds that are correct and tight, for comparison.
+# With bounds that are correct, for comparison.
+#: LinGapE with a tight bound.
 lingape_tight = partial(LinGapE, bound=Mixture())
+#: XY-oracle with the right constants.
 xy_oracle_corrected = partial(XYOracle, bound=FixedDesign(comparisons="K"))
 
 
