@@ -244,7 +244,11 @@ class TestReproduce:
         for claim in page["claims"]:
             assert claim["says"] in text
         wanted = {
-            "table1": ["LinGapE needs fewer samples than XY-oracle", "XY-oracle takes 2,742,457"],
+            "table1": [
+                "In the table, XY-static pulls arms 1 and 6 half as often",
+                "LinGapE needs fewer samples than XY-oracle",
+                "XY-oracle takes 2,742,457",
+            ],
             "figure1": ["LinGapE beats XY-oracle", "XY-adaptive is no better", "grows with d"],
             "figure2": ["LinGapE needs fewer samples than XY-static", "The difference grows"],
             "figure3": ["LinGapE is several times better than XY-static"],
@@ -255,6 +259,7 @@ class TestReproduce:
         assert all(claim["by"].endswith(".") for claim in page["claims"])
         if name == "table1":
             assert "2,742,461" in text and "2,728,606" in text
+            assert "In the text, XY-static pulls all arms equally — **does not hold**" in text
         if name == "figure3":
             assert "synthetic-r6a.gz" in text and "made-up data" in text
 

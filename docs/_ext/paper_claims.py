@@ -1,4 +1,4 @@
-"""Pages of `lingape reproduce`: links to the files that they name, and the directive `claims`.
+"""Pages of `lingape reproduce`: links to the pages that they name, and the directive `claims`.
 
 It makes a table of the paper's claims, from pages beside its own.
 """
@@ -13,8 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 SOURCES = {
-    "docs/bounds.md": "[the proofs](../bounds.md)",
-    "ERRATA.md": "[errata](../project/errata.md)",
+    "https://lingape.github.io/lingape/bounds.html": "[the proofs](../bounds.md)",
+    "https://lingape.github.io/lingape/project/errata.html": "[errata](../project/errata.md)",
 }
 CLAIM = re.compile(r"^- (?P<says>.*) — \*\*(?P<verdict>.*?)\*\*: (?P<by>.*)$", re.M)
 
@@ -55,7 +55,7 @@ def linked(text: str) -> str:
 
 
 def link_sources(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Make links of the files that pages of `lingape reproduce` name, in place."""
+    """Make links of the addresses that pages of `lingape reproduce` name, in place."""
     if docname.startswith("paper/"):
         source[0] = linked(source[0])
 

@@ -5,7 +5,18 @@ from ..environments import soare
 from ..runs import run
 from ..study import Study
 from . import settings
-from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean_curves, rises, wrong
+from .pages import (
+    ERRATA,
+    PROOFS,
+    Claim,
+    Page,
+    PageOptions,
+    as_csv,
+    curve_table,
+    mean_curves,
+    rises,
+    wrong,
+)
 
 ANGLE = 0.01
 FOUR = ("LinGapE", "XY-static", "XY-adaptive", "XY-oracle")
@@ -46,7 +57,7 @@ def reproduce_figure_1(options: PageOptions) -> Page:
         about=(
             f"Soare's instance at angle {ANGLE}: mean pulls until settled over "
             f"{len(study.seeds)} runs. The paper prints this figure without numbers. "
-            '"LinGapE, tight" is ours: the same algorithm with Mixture (docs/bounds.md).'
+            f'"LinGapE, tight" is ours: the same algorithm with Mixture ({PROOFS}).'
         ),
         table=curve_table("d", rows, place),
         claims=_claims(mean_curves(rows, place)),
@@ -76,7 +87,7 @@ def _claims(means: dict[float, dict[str, float]]) -> list[Claim]:
             "LinGapE beats XY-oracle",
             min(lead.values()) > 1,
             f"by a factor of {min(lead.values()):.1f} at least; this comes from a factor in the "
-            "oracle's bound that it does not need (ERRATA.md, row 8).",
+            f"oracle's bound that it does not need ({ERRATA}, row 8).",
         ),
         Claim(
             "The advantage over XY-static grows with d",

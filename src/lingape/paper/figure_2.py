@@ -6,7 +6,18 @@ from .. import plots
 from ..environments import canonical
 from ..study import Study
 from . import settings
-from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean, mean_curves, rises, wrong
+from .pages import (
+    PROOFS,
+    Claim,
+    Page,
+    PageOptions,
+    as_csv,
+    curve_table,
+    mean,
+    mean_curves,
+    rises,
+    wrong,
+)
 
 K = 5
 GAPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -59,7 +70,7 @@ def reproduce_figure_2(options: PageOptions) -> Page:
             f"Canonical arms, K = d = {K}, one better than the others by Δ: mean pulls until "
             f"settled over {options.runs} runs. The paper prints this figure without numbers. "
             f"XY-adaptive, which the paper does not plot, is stopped at {MUCH} times the samples "
-            'of XY-static. "LinGapE, tight" is ours (docs/bounds.md).'
+            f'of XY-static. "LinGapE, tight" is ours ({PROOFS}).'
         ),
         table=curve_table("Δ", everyone, place, digits=2),
         claims=_claims(mean_curves(everyone, place)),

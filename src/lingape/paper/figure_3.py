@@ -14,7 +14,18 @@ from ..explorers import LinGapE, XYStatic
 from ..problem import Problem
 from ..study import Study
 from . import settings
-from .pages import Claim, Page, PageOptions, as_csv, curve_table, mean, mean_curves, rises, wrong
+from .pages import (
+    ERRATA,
+    Claim,
+    Page,
+    PageOptions,
+    as_csv,
+    curve_table,
+    mean,
+    mean_curves,
+    rises,
+    wrong,
+)
 
 ARMS = (10, 20, 30, 40, 50)
 # Appendix A. The noise is in fact 1-sub-Gaussian; S is the length of θ*, as in the authors' code.
@@ -70,7 +81,7 @@ def reproduce_figure_3(options: PageOptions) -> Page:
             f"Data: {data.name} ({data.rows}). Mean pulls until settled over {options.runs} draws "
             "of arms, one run each: rewards ±1, R = 2, Δ ≥ 0.05. The paper prints this figure, "
             'for Yahoo! R6A, without numbers. "LinGapE, tight" is ours: Mixture, and R = 1, which '
-            "is enough for rewards of ±1 (ERRATA.md, row 25)."
+            f"is enough for rewards of ±1 ({ERRATA}, row 25)."
         ),
         table=curve_table("arms", grouped, place),
         claims=_claims(means, data.means, adaptive),

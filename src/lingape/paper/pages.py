@@ -14,6 +14,9 @@ from ..study import Row, Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PROOFS = "https://lingape.github.io/lingape/bounds.html"
+ERRATA = "https://lingape.github.io/lingape/project/errata.html"
+
 
 @dataclass(frozen=True)
 class PageOptions:
