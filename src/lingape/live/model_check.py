@@ -170,7 +170,8 @@ def ticket_doubts(
             f"{gone} of {here}, where it is {all_gone - gone} of {all_here - here} for the "
             "others. The certificate assumes that voiding does not depend on the reward. If "
             "a trial fails because of its arm, tell the worst possible value from now on, and "
-            "begin again with those voided so far counted as such (docs/live.md)."
+            "begin again with those voided so far counted as such "
+            "(https://lingape.github.io/lingape/live.html#are-the-assumptions-plausible)."
         )
     if overdue is not None and overdue.p < losses.RARE:
         doubts.append(

@@ -44,7 +44,8 @@ _DAMAGE = (  # what a database that is whole does not lead to: our statements fi
 )
 _ADVICE = {
     "25006": "Nothing was recorded. It can only be read: name the server that takes writes.",
-    "42501": "Nothing was recorded. Grant the role what it needs (docs/live.md).",
+    "42501": "Nothing was recorded. Grant the role what it needs "
+    "(https://lingape.github.io/lingape/live.html#postgresql).",
     "53100": "Nothing was recorded. Make room on the server's disk and do the same again.",
     "55P03": "Another process has held the log for too long; try again.",
 }
