@@ -9,10 +9,6 @@ in the norm of (V + ucI)⁻¹ is at most 2R² log(det(V/uc + I)^½/δ). Where V 
 V + ucI ⪯ (1 + uc/g)V, so ‖S‖² in the norm of V⁻¹ is at most 1 + uc/g times that, and
 θ̂ - θ = V⁻¹S. With g = c this is the statement of the paper; with any smaller g it is still a
 bound, so that here widths are long before V ⪰ cI, not infinite.
-
-The paper takes c from a spanning set of d arms, as the smallest eigenvalue of Σxxᵀ over it, which
-changes with the units of the features. Here coordinates are those in which that sum is I, so that
-V ⪰ I once each arm of the set has been pulled, and a linear map of the features changes nothing.
 """
 
 import math
@@ -36,6 +32,11 @@ from .base import Bound, NormWidths, no_ridge
 @dataclass(frozen=True)
 class JedraProutiere(NormWidths, Bound):
     """Widths ‖y‖·√(2β), β = (1 + u) R² log(det(V/uc + I)^½/δ), in units of a spanning set.
+
+    The threshold of Jedra and Proutiere (2020), around plain least squares. The paper takes c from
+    a spanning set of d arms, as the smallest eigenvalue of Σxxᵀ over it, which changes with the
+    units of the features. Here coordinates are those in which that sum is I, so that V ⪰ I once
+    each arm of the set has been pulled, and a linear map of the features changes nothing.
 
     u: how small the prior is beside c; small ones cost in the determinant, large ones in front.
     c: how much must be known before the factor is 1 + u: as much as c pulls of each arm of the

@@ -25,7 +25,8 @@ from .base import (
 class SelfNormalized(NormWidths, Bound):
     """Widths ‖y‖·C_t with C_t from the determinant, equation (3) of Xu et al. (2018).
 
-    C_t = R √(2 log(κ det(A)^½ det(λI)^-½ / δ)) + √λ S, around the ridge estimate.
+    C_t = R √(2 log(κ det(A)^½ det(λI)^-½ / δ)) + √λ S, around the ridge estimate: the ellipsoid of
+    Abbasi-Yadkori, Pál and Szepesvári (2011).
 
     comparisons: κ. The ellipsoid holds for all directions at once, so 1, as printed in (3), is
         enough; "K^2" is what the paper's appendix and its authors' code use.

@@ -1,11 +1,4 @@
-"""The threshold that experiments in the literature stop by, and that nobody has proven.
-
-Garivier and Kaufmann (2016) suggest log((1 + log t)/δ) in place of the thresholds that their
-theory supports, and papers since report sample counts with it. It pays for all times by a double
-logarithm, as the law of the iterated logarithm would have it for one comparison, but neither for
-the number of comparisons nor for the dimension. Where arms tie it errs far more often than δ:
-docs/bounds.md has the numbers.
-"""
+"""The threshold that experiments in the literature stop by, and that nobody has proven."""
 
 import math
 from dataclasses import dataclass
@@ -23,6 +16,12 @@ from .base import Bound, NormWidths, no_ridge
 @dataclass(frozen=True)
 class Stylised(NormWidths, Bound):
     """Widths R ‖y‖ √(2 log((1 + log n)/δ)) after n pulls: a rule of thumb, without a proof.
+
+    Garivier and Kaufmann (2016) suggest log((1 + log t)/δ) in place of the thresholds that their
+    theory supports, and papers since report sample counts with it. It pays for all times by a
+    double logarithm, as the law of the iterated logarithm would have it for one comparison, but
+    neither for the number of comparisons nor for the dimension. Where arms tie it errs far more
+    often than δ: docs/bounds.md has the numbers.
 
     For comparing with published figures. Certificates by it say that nothing is guaranteed.
 

@@ -1,31 +1,4 @@
-"""ALBA: halve the arms in play from round to round, by estimates from randomly drawn pulls.
-
-Tao, Blanco and Zhou, Best arm identification in linear bandits with linear dimension dependency
-(ICML 2018), with elimination by differences (their Y version). Round r = 0, 1, … lets at most
-⌊d/2ʳ⌋ arms through. It is made of phases s = 1, 2, …, each more accurate than the last: draw n
-arms independently from the G-optimal design p for the arms in play, with the help of all arms in
-their span, and estimate θ by
-
-    θ̂ = (n M)⁻¹ Σ x_i r_i,   M = Σ p_k x_k x_kᵀ,
-
-with the matrix of the design where least squares has that of the draws. Phase s is to know every
-gap to within e_s = 4/1.1ˢ, and takes
-
-    n = 4 c₀ (2 + (6 + e_s) d) / e_s² · log(5m²/(2δ_s)),   c₀ = max(4L², 3)
-
-pulls, where m arms began the round, d is the dimension of those in play, `|xᵀθ| ≤ L`, and δ_s is
-6/(π²s²) of the 6/(π²(r+1)²) of δ that the round has.
-
-Where this departs from the publication:
-
-- The accuracies e_s are in units of √c₀ R, the paper's R being 1, so that c₀ drops out of n. So no
-  change of units changes a pull, and little noise does not make the first phase long.
-- The error yᵀ(θ̂ - θ) is noise, plus what the draws differ from the design. The paper bounds both
-  before the draw, the second by Bernstein's inequality; code in circulation puts estimates in
-  place of true rewards there, which is not proven. Here both are bounded given the draw, which is
-  known (`RandomDesign`): shorter, and safe. The lengths of phases are as published.
-- Any arm in play may beat another one, not just the best-looking.
-"""
+"""ALBA: halve the arms in play from round to round, by estimates from randomly drawn pulls."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -115,10 +88,37 @@ class RandomDesign:
 class ALBA(QuotaExplorer):
     """Find an ε-best arm with probability 1 - δ, in rounds that halve the arms in play.
 
+    Tao, Blanco and Zhou, Best arm identification in linear bandits with linear dimension
+    dependency (ICML 2018), with elimination by differences (their Y version). Round r = 0, 1, …
+    lets at most ⌊d/2ʳ⌋ arms through. It is made of phases s = 1, 2, …, each more accurate than the
+    last: draw n arms independently from the G-optimal design p for the arms in play, with the help
+    of all arms in their span, and estimate θ by
+
+        θ̂ = (n M)⁻¹ Σ x_i r_i,   M = Σ p_k x_k x_kᵀ,
+
+    with the matrix of the design where least squares has that of the draws. Phase s is to know
+    every gap to within e_s = 4/1.1ˢ, and takes
+
+        n = 4 c₀ (2 + (6 + e_s) d) / e_s² · log(5m²/(2δ_s)),   c₀ = max(4L², 3)
+
+    pulls, where m arms began the round, d is the dimension of those in play, `|xᵀθ| ≤ L`, and δ_s
+    is 6/(π²s²) of the 6/(π²(r+1)²) of δ that the round has.
+
     problem: the arms, and what counts as an answer. It has to say norm_bound.
     bound: None; it has its own.
     ridge: None; its estimate has none.
     seed: of the draws; the same seed and rewards give the same pulls.
+
+    Where this departs from the publication:
+
+    - The accuracies e_s are in units of √c₀ R, the paper's R being 1, so that c₀ drops out of n.
+      So no change of units changes a pull, and little noise does not make the first phase long.
+    - The error yᵀ(θ̂ - θ) is noise, plus what the draws differ from the design. The paper bounds
+      both before the draw, the second by Bernstein's inequality; code in circulation puts
+      estimates in place of true rewards there, which is not proven. Here both are bounded given
+      the draw, which is known (`RandomDesign`): shorter, and safe. The lengths of phases are as
+      published.
+    - Any arm in play may beat another one, not just the best-looking.
 
     >>> from lingape import ALBA, Problem
     >>> explorer = ALBA(Problem([[1, 0], [0, 1]], noise=0.1, norm_bound=1))

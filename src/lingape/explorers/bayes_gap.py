@@ -1,19 +1,4 @@
-"""BayesGap: UGapEb with the posterior of a Gaussian prior.
-
-Hoffman, Shahriari and de Freitas, On correlation and budget constraints in model-based bandit
-optimization with application to automatic machine learning (AISTATS 2014). With the prior
-θ ~ N(0, η²I) and noise N(0, R²) an arm's mean has a posterior mean and deviation s_k, those of the
-ridge estimate with λ = R²/η², and an interval of ±β s_k with
-
-    β² = ((n - K)/R² + κ/η²) / (4H_ε),   κ = Σ_k ‖x_k‖⁻²,   H_ε = Σ_k max((Δ_k + ε)/2, ε)⁻².
-
-The unknown gaps Δ_k are taken as large as three deviations allow, again after every pull. It never
-pulls an arm that is neither leader nor rival, even where that would tell these two apart: the
-introduction of Xu et al. (2018) has an example, here `outsider()`.
-
-Two liberties. A gap is an absolute value, so that what three deviations allow is looked for on
-either side. And where n is less than K, which the paper does not consider, n - K counts as 0.
-"""
+"""BayesGap: UGapEb with the posterior of a Gaussian prior."""
 
 from typing import ClassVar
 
@@ -35,6 +20,17 @@ from ..stopping import Surest
 class BayesGap(SurestArmExplorer):
     """Spend `budget` pulls on the arms whose posterior intervals overlap most.
 
+    Hoffman, Shahriari and de Freitas, On correlation and budget constraints in model-based bandit
+    optimization with application to automatic machine learning (AISTATS 2014). With the prior
+    θ ~ N(0, η²I) and noise N(0, R²) an arm's mean has a posterior mean and deviation s_k, those of
+    the ridge estimate with λ = R²/η², and an interval of ±β s_k with
+
+        β² = ((n - K)/R² + κ/η²) / (4H_ε),   κ = Σ_k ‖x_k‖⁻²,   H_ε = Σ_k max((Δ_k + ε)/2, ε)⁻².
+
+    The unknown gaps Δ_k are taken as large as three deviations allow, again after every pull. It
+    never pulls an arm that is neither leader nor rival, even where that would tell these two
+    apart: the introduction of Xu et al. (2018) has an example, here `outsider()`.
+
     budget: n, how many pulls.
     bound: says what is proven at the end; it has no part in choosing pulls.
     prior_scale: η, the prior deviation of each weight in θ; the problem's norm_bound (S) unless
@@ -43,6 +39,9 @@ class BayesGap(SurestArmExplorer):
 
     If θ is drawn from the prior and H_ε known, the paper bounds the probability of an answer that
     is worse by more than ε by Kn exp(-β²/2).
+
+    Two liberties. A gap is an absolute value, so that what three deviations allow is looked for on
+    either side. And where n is less than K, which the paper does not consider, n - K counts as 0.
 
     >>> from lingape import BayesGap, Problem
     >>> problem = Problem([[1, 0], [0, 1], [1, 1]], noise=0.5)

@@ -1,23 +1,4 @@
-"""Frank-Wolfe sampling: one step towards the best proportions with every pull.
-
-Wang, Tzeng and Proutiere (NeurIPS 2021), for linear bandits. If θ were the estimate, pulls in
-proportions x would tell the leader i from rival j at the rate, with a_k the features of arm k,
-
-    f_j(x) = gap_j²/(2R²‖a_i - a_j‖²),  in the norm of V_x⁻¹,  V_x = Σ_k x_k a_k a_kᵀ,
-
-and the best proportions maximise the least of these. Each pull moves x by 1/t towards the z that
-does best, to first order, for all rivals whose rates are within r_t of the least: a small matrix
-game. The arm pulled is then the one furthest behind x. Now and then z is even, so that no arm is
-forgotten. In the long run the proportions are the best there are for the unknown θ.
-
-With ε > 0 the gap is what the rival lacks to being better by ε.
-
-Where this differs from the paper:
-
-- Stopping is the bound's business; the paper's experiments stop by a threshold without a proof.
-- With a spanning start the even steps are about the arms of the start alone: to pull all others
-  first would undo it.
-"""
+"""Frank-Wolfe sampling: one step towards the best proportions with every pull."""
 
 import copy
 import math
@@ -53,10 +34,30 @@ from ..ties import LEADER, PULL, first_max
 class FrankWolfeSampling(SamplingExplorer):
     """Find an ε-best arm with probability 1 - δ, climbing towards the best proportions of pulls.
 
+    Wang, Tzeng and Proutiere, Fast pure exploration via Frank-Wolfe (NeurIPS 2021), for linear
+    bandits. If θ were the estimate, pulls in proportions x would tell the leader i from rival j at
+    the rate, with a_k the features of arm k,
+
+        f_j(x) = gap_j²/(2R²‖a_i - a_j‖²),  in the norm of V_x⁻¹,  V_x = Σ_k x_k a_k a_kᵀ,
+
+    and the best proportions maximise the least of these. Each pull moves x by 1/t towards the z
+    that does best, to first order, for all rivals whose rates are within r_t of the least: a small
+    matrix game. The arm pulled is then the one furthest behind x. Now and then z is even, so that
+    no arm is forgotten. In the long run the proportions are the best there are for the unknown θ.
+
+    With ε > 0 the gap is what the rival lacks to being better by ε.
+
     problem: the arms, and what counts as an answer.
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also forgets the rates of beaten rivals.
+
+    Where this differs from the paper:
+
+    - Stopping is the bound's business; the paper's experiments stop by a threshold without a
+      proof.
+    - With a spanning start the even steps are about the arms of the start alone: to pull all
+      others first would undo it.
 
     Here the last arm is the worst, and its pulls tell the other two apart:
 

@@ -1,12 +1,4 @@
-"""GSE: generalised successive elimination, with the optimal design for the arms left.
-
-Azizi, Kveton and Ghavamzadeh, Fixed-budget best-arm identification in structured bandits (IJCAI
-2022), for linear rewards. ⌈log_η K⌉ phases, of which phase r keeps ⌈K/η^r⌉ arms. Unlike OD-LinBAI
-it takes as many phases as there are arms to discard, however few dimensions they have.
-
-The paper's bound on the probability of error falls with n Δ_min²/(d log K) in the exponent and
-needs the gaps.
-"""
+"""GSE: generalised successive elimination, with the optimal design for the arms left."""
 
 from typing import ClassVar
 
@@ -19,11 +11,19 @@ from ..scaffold.budget_phases import DesignedBudgetExplorer
 class GSE(DesignedBudgetExplorer):
     """Spend `budget` pulls in phases, each of which keeps one arm in `factor`.
 
+    Azizi, Kveton and Ghavamzadeh, Fixed-budget best-arm identification in structured bandits
+    (IJCAI 2022), for linear rewards. ⌈log_η K⌉ phases, of which phase r keeps ⌈K/η^r⌉ arms. Unlike
+    OD-LinBAI it takes as many phases as there are arms to discard, however few dimensions they
+    have.
+
     problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     factor: η, a whole number from 2.
     bound: says what is proven at the end; it has no part in choosing pulls.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+
+    The paper's bound on the probability of error falls with n Δ_min²/(d log K) in the exponent and
+    needs the gaps.
 
     >>> from lingape import GSE, Problem
     >>> arms = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]

@@ -1,24 +1,4 @@
-"""Lazy Track-and-Stop: pull in the proportions that would be best if the estimate were the truth.
-
-Jedra and Proutiere (NeurIPS 2020). If θ were known, the best proportions of pulls would solve the
-design problem behind the lower bound, min_w max_k ‖x_i - x_k‖²/Δ_k² over rivals k of the best arm
-i. Here they are solved for θ̂, lazily: only when the number of pulls is a power of 2, log2(t) times
-in a run of t pulls. Arms follow the sum of all proportions so far, so that their shares tend to
-the average. Now and then some direction has been neglected, and arms of a spanning set are
-pulled until it has not.
-
-Where this departs from the paper:
-
-- "Neglected" compares the smallest eigenvalue of V with c√t, which depends on the units of the
-  features. Here coordinates are those in which Σxxᵀ over the spanning set is I, as in the bound
-  JedraProutiere, so that c = 1/√d and no linear map of the features changes a pull.
-- Of the spanning set the arm pulled least is next, not the next one in turn, so that nothing but
-  counts need be remembered. V ⪰ nI once each has been pulled n times, either way.
-- Where the estimate has two leaders, and before there is one, there are no best proportions: the
-  G-optimal design is used.
-- For ε > 0 gaps are Δ_k + ε, what a rival would have to make up.
-- It stops by any bound; bound=JedraProutiere() is the paper's.
-"""
+"""Lazy Track-and-Stop: pull in proportions that would be best if the estimate were the truth."""
 
 import copy
 import math
@@ -55,6 +35,14 @@ STEPS = 1_000  # of the design's solver; 10 to 250 are usual
 class LazyTrackAndStop(SamplingExplorer):
     """Track the best proportions for the estimate, solved again at each power of 2.
 
+    Jedra and Proutiere, Optimal best-arm identification in linear bandits (NeurIPS 2020). If θ
+    were known, the best proportions of pulls would solve the design problem behind the lower
+    bound, min_w max_k ‖x_i - x_k‖²/Δ_k² over rivals k of the best arm i. Here they are solved for
+    θ̂, lazily: only when the number of pulls is a power of 2, log2(t) times in a run of t pulls.
+    Arms follow the sum of all proportions so far, so that their shares tend to the average. Now
+    and then some direction has been neglected, and arms of a spanning set are pulled until it has
+    not.
+
     problem: the arms, and what counts as an answer.
     bound: decides when to stop; JedraProutiere() is the paper's.
     ridge: λ of the estimate, for bounds around a ridge estimate.
@@ -62,6 +50,18 @@ class LazyTrackAndStop(SamplingExplorer):
         for LinGapE.
     elimination: as for LinGapE; proportions ignore it, so that "sample" is the same as
         "stop".
+
+    Where this departs from the paper:
+
+    - "Neglected" compares the smallest eigenvalue of V with c√t, which depends on the units of the
+      features. Here coordinates are those in which Σxxᵀ over the spanning set is I, as in the
+      bound JedraProutiere, so that c = 1/√d and no linear map of the features changes a pull.
+    - Of the spanning set the arm pulled least is next, not the next one in turn, so that nothing
+      but counts need be remembered. V ⪰ nI once each has been pulled n times, either way.
+    - Where the estimate has two leaders, and before there is one, there are no best proportions:
+      the G-optimal design is used.
+    - For ε > 0 gaps are Δ_k + ε, what a rival would have to make up.
+    - It stops by any bound; bound=JedraProutiere() is the paper's.
 
     >>> from lingape import JedraProutiere, LazyTrackAndStop, Problem
     >>> problem = Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0)

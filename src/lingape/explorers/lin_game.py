@@ -1,26 +1,4 @@
-"""LinGame and LinGame-C: two players learn how to pull and what to rule out.
-
-Degenne, Ménard, Shang and Valko (ICML 2020). One player spreads pulls over the arms (AdaHedge, de
-Rooij et al. 2014); the other answers with the θ that is hardest to tell from the estimate among
-those in which another arm is best. Pulls follow the sum of the spreads. In the long run their
-proportions are the best there are for the unknown θ, so that the number of pulls grows with
-log(1/δ) as slowly as any.
-
-LinGame spreads over arms, LinGame-C over pairs of an answer and an arm. Everything is measured in
-units of the noise: gaps are divided by R. With ε > 0 what has to be ruled out is that another arm
-is better by more than ε.
-
-Where this differs from the paper:
-
-- Stopping is the bound's business. The paper's threshold is bound=SelfNormalized().
-- LinGame has one AdaHedge, where the paper has one for each arm that may lead. The authors' later
-  papers have one as well (Réda, Tirinzoni and Degenne 2021; Tirinzoni and Degenne 2022): in the
-  long run only the best arm leads, and there is no difference.
-- The second player answers a spread that a millionth of the pulls goes to all arms alike
-  (`SHARED`). AdaHedge starves arms to exp(-100), where the hardest θ is no longer defined in
-  double precision. In the long run this costs at most a millionth of all pulls.
-- Gains are capped by log t, as in the authors' code; the paper caps them by bounds on θ and arms.
-"""
+"""LinGame and LinGame-C: two players learn how to pull and what to rule out."""
 
 import copy
 import math
@@ -64,10 +42,32 @@ MOST = 1_000
 class LinGame(SamplingExplorer):
     """Find an ε-best arm with probability 1 - δ, in a game against the closest alternative.
 
+    Degenne, Ménard, Shang and Valko, Gamification of pure exploration for linear bandits (ICML
+    2020). One player spreads pulls over the arms (AdaHedge, de Rooij et al. 2014); the other
+    answers with the θ that is hardest to tell from the estimate among those in which another arm
+    is best. Pulls follow the sum of the spreads. In the long run their proportions are the best
+    there are for the unknown θ, so that the number of pulls grows with log(1/δ) as slowly as any.
+
+    LinGame spreads over arms, LinGame-C over pairs of an answer and an arm. Everything is measured
+    in units of the noise: gaps are divided by R. With ε > 0 what has to be ruled out is that
+    another arm is better by more than ε.
+
     problem: the arms, and what counts as an answer.
     bound: decides when to stop; it has to hold when past rewards choose the next arm.
     ridge: λ of the estimate, for bounds around a ridge estimate (1 unless given).
     start, elimination: as for LinGapE; "sample" also leaves beaten rivals out of the game.
+
+    Where this differs from the paper:
+
+    - Stopping is the bound's business. The paper's threshold is bound=SelfNormalized().
+    - LinGame has one AdaHedge, where the paper has one for each arm that may lead. The authors'
+      later papers have one as well (Réda, Tirinzoni and Degenne 2021; Tirinzoni and Degenne 2022):
+      in the long run only the best arm leads, and there is no difference.
+    - The second player answers a spread in which a millionth of the pulls goes to all arms alike.
+      AdaHedge starves arms to exp(-100), where the hardest θ is no longer defined in double
+      precision. In the long run this costs at most a millionth of all pulls.
+    - Gains are capped by log t, as in the authors' code; the paper caps them by bounds on θ and
+      arms.
 
     Here the last arm is the worst, and its pulls tell the other two apart:
 
@@ -87,8 +87,8 @@ class LinGame(SamplingExplorer):
 class LinGameC(SamplingExplorer):
     """LinGame with one game over all answers: a spread over pairs of an answer and an arm.
 
-    For those answers that do not lead, the estimate itself is an alternative, so that only doubt
-    speaks for pulling for them.
+    From the same paper. For those answers that do not lead, the estimate itself is an alternative,
+    so that only doubt speaks for pulling for them.
 
     problem, bound, ridge, start, elimination: as for LinGame.
 

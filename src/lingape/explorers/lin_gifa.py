@@ -1,18 +1,4 @@
-"""LinGIFA: let the gap indices of all pairs say which arms lead, not the estimated means.
-
-Réda, Kaufmann and Delahaye-Duriez (AISTATS 2021). B_ij = x_iᵀθ̂ - x_jᵀθ̂ + width is how much better
-than arm j arm i can be. The index of j is the m-th largest of B_ij over i: unless it is positive,
-j is among the m best. J, the m arms with the least index, is the answer so far. Its arm b
-and the arm c outside that can be better than b by most are the closest contest, for which the
-greedy rule pulls (the paper's alternative is the less certain of the two).
-
-For m = 1 it stops when the index of b is at most ε, as published. For m > 1 the published rule
-asks for max_{j∈J} index_j ≤ ε, which for ε > 0 shows that each arm of J is within ε of the m-th
-best, while an arm outside J may still be better by more. A certificate says that none is, so
-that here B_cb ≤ ε is asked for: the same for m = 1, never sooner for m > 1.
-
-The intervals of all pairs are looked at, K times as many as LinGapE looks at.
-"""
+"""LinGIFA: let the gap indices of all pairs say which arms lead, not the estimated means."""
 
 from typing import ClassVar
 
@@ -26,6 +12,20 @@ from ..stopping import Margin
 
 class LinGIFA(ContestExplorer):
     """Find the m best arms, led by the gap indices of all pairs.
+
+    Réda, Kaufmann and Delahaye-Duriez, Top-m identification for linear bandits (AISTATS 2021).
+    B_ij = x_iᵀθ̂ - x_jᵀθ̂ + width is how much better than arm j arm i can be. The index of j is
+    the m-th largest of B_ij over i: unless it is positive, j is among the m best. J, the m arms
+    with the least index, is the answer so far. Its arm b and the arm c outside that can be better
+    than b by most are the closest contest, for which the greedy rule pulls (the paper's
+    alternative is the less certain of the two).
+
+    For m = 1 it stops when the index of b is at most ε, as published. For m > 1 the published rule
+    asks for max_{j∈J} index_j ≤ ε, which for ε > 0 shows that each arm of J is within ε of the
+    m-th best, while an arm outside J may still be better by more. A certificate says that none is,
+    so that here B_cb ≤ ε is asked for: the same for m = 1, never sooner for m > 1.
+
+    The intervals of all pairs are looked at, K times as many as LinGapE looks at.
 
     problem: the arms, and what counts as an answer.
     bound: gives the widths; it has to hold when past rewards choose the next arm.

@@ -1,21 +1,4 @@
-"""LinT3C: draw a leader from what the data leave possible, and pull against its closest rival.
-
-The linear version of top-two sampling with the "transportation cost" challenger of Shang, de
-Heide, Ménard, Kaufmann and Valko (AISTATS 2020), as in Shang's LinBAI.jl, where it is called
-L-T3C. The leader is the best arm under a draw θ̃ ~ N(θ̂, R²V⁻¹). Its challenger is the arm that
-takes least evidence to overtake it, least by the generalised likelihood ratio
-((x_i - x_j)ᵀθ̂ + ε)²/(2R²‖x_i - x_j‖²). The pull is the one that shrinks their gap's variance
-most (LinGapE's greedy rule), not one of the two at random.
-
-Where this departs from the paper:
-
-- θ̃ is the estimate from rewards with noise added: the rewards of an arm that was pulled T times
-  gain R√T times a standard normal number in sum. That has exactly the covariance R²V⁻¹, and
-  does not depend on the basis of the features, as a root of V⁻¹ would. (Around a ridge estimate
-  the covariance is R²A⁻¹VA⁻¹, a little less than R²A⁻¹.)
-- A drawn leader is often not the best-looking arm, and all arms that look better have ratio 0. The
-  paper draws one of these; here it is the one furthest ahead, in standard deviations.
-"""
+"""LinT3C: draw a leader from what the data leave possible, and pull against its closest rival."""
 
 import math
 from dataclasses import dataclass
@@ -44,6 +27,14 @@ from ..ties import LEADER, RIVAL, first_max
 class LinT3C(SamplingExplorer):
     """Pull for the contest between a drawn leader and the arm that overtakes it most easily.
 
+    The linear version of top-two sampling with the "transportation cost" challenger of Shang, de
+    Heide, Ménard, Kaufmann and Valko, Fixed-confidence guarantees for Bayesian best-arm
+    identification (AISTATS 2020), as in Shang's LinBAI.jl, where it is called L-T3C. The leader is
+    the best arm under a draw θ̃ ~ N(θ̂, R²V⁻¹). Its challenger is the arm that takes least
+    evidence to overtake it, least by the generalised likelihood ratio
+    ((x_i - x_j)ᵀθ̂ + ε)²/(2R²‖x_i - x_j‖²). The pull is the one that shrinks their gap's variance
+    most (LinGapE's greedy rule), not one of the two at random.
+
     problem: the arms, and what counts as an answer.
     bound: decides when to stop.
     ridge: λ of the estimate, for bounds around a ridge estimate.
@@ -51,6 +42,15 @@ class LinT3C(SamplingExplorer):
         "auto" as for LinGapE.
     elimination: as for LinGapE; draws ignore it, so that "sample" is the same as "stop".
     seed: of the draws.
+
+    Where this departs from the paper:
+
+    - θ̃ is the estimate from rewards with noise added: the rewards of an arm that was pulled T
+      times gain R√T times a standard normal number in sum. That has exactly the covariance R²V⁻¹,
+      and does not depend on the basis of the features, as a root of V⁻¹ would. (Around a ridge
+      estimate the covariance is R²A⁻¹VA⁻¹, a little less than R²A⁻¹.)
+    - A drawn leader is often not the best-looking arm, and all arms that look better have ratio 0.
+      The paper draws one of these; here it is the one furthest ahead, in standard deviations.
 
     >>> from lingape import LinT3C, Problem
     >>> explorer = LinT3C(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0), seed=1)

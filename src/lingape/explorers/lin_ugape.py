@@ -1,9 +1,4 @@
-"""LinUGapE: UGapE with linear estimates but intervals on single arms.
-
-What LinGapE is not: Section 5.2 of Xu et al. (2018) shows why. Two arms that share what is
-uncertain rise and fall together, so that neither can beat the other by much; intervals on their
-gap see that, intervals on each arm do not.
-"""
+"""LinUGapE: UGapE with linear estimates but intervals on single arms."""
 
 from ..bounds import SelfNormalized
 from ..problem import Problem
@@ -12,6 +7,11 @@ from ..scaffold.by_arm import ByArmExplorer
 
 class LinUGapE(ByArmExplorer):
     """Find an ε-best arm from linear estimates, comparing the intervals of single arms.
+
+    UGapE (Gabillon, Ghavamzadeh and Lazaric 2012) with linear estimates, which LinGapE is not:
+    Section 5.2 of Xu et al. (2018) shows why. Two arms that share what is uncertain rise and fall
+    together, so that neither can beat the other by much; intervals on their gap see that,
+    intervals on each arm do not.
 
     problem: the arms, and what counts as an answer. It has to say norm_bound.
     bound: SelfNormalized(), whose ellipsoid covers every arm at once.

@@ -1,11 +1,8 @@
 """LinGapE: pull whichever arm best settles the closest contest.
 
-Algorithms 1 and 2 of Xu, Honda and Sugiyama (AISTATS 2018). Numbers in parentheses are its
-equations; docs/notation.md pairs its symbols with the names used here.
-
-Algorithm 1 is a choice of parts: pull each arm once, select the direction (Algorithm 2,
-contests/by_gap.py), stop if B(t) ≤ ε (stopping/margin.py), pull the arm that settles it
-(pulls/greedy.py). scaffold/conversation.py plays them in this order.
+Algorithm 1 of the paper is a choice of parts: pull each arm once, select the direction
+(Algorithm 2, contests/by_gap.py), stop if B(t) ≤ ε (stopping/margin.py), pull the arm that settles
+it (pulls/greedy.py). scaffold/conversation.py plays them in this order.
 """
 
 from typing import ClassVar
@@ -30,6 +27,10 @@ from ..scaffold import (
 
 class LinGapE(ContestExplorer):
     """Find an ε-best arm with probability 1 - δ, adapting at every pull.
+
+    Algorithms 1 and 2 of Xu, Honda and Sugiyama, A fully adaptive algorithm for pure exploration
+    in linear bandits (AISTATS 2018). Numbers in parentheses are its equations; docs/notation.md
+    pairs its symbols with the names used here.
 
     bound: gives the width β_t of the interval on each gap (8); it has to hold when past rewards
         choose the next arm. SelfNormalized() is the paper's.

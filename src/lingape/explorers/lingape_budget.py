@@ -1,15 +1,4 @@
-"""LinGapE for a fixed budget: pull whichever arm best settles the closest contest, n times.
-
-The rules are those of Xu, Honda and Sugiyama (AISTATS 2018), with intervals √a‖y‖ that do not
-depend on δ. The step from confidence to budget is the one that Gabillon et al. (2012) take for
-UGapE. Let E be the event that all intervals hold at all times. On E, an arm k that is pulled for
-a contest with B(t) > ε has T_k < a·max p*_k ρ/max(ε, (ε + Δ)/3)² (the proof of Theorem 2), so that
-n pulls with B(t) > ε throughout would mean n < a·H_ε + K. With a = (n - K)/H_ε there is thus a
-time with B(t) ≤ ε, at which the leader is ε-best; and E fails with a probability that falls
-exponentially in a (`error_bound`).
-
-H_ε is rarely known. The default a = 2R² log n needs nothing and does well in simulations.
-"""
+"""LinGapE for a fixed budget: pull whichever arm best settles the closest contest, n times."""
 
 import math
 from typing import ClassVar
@@ -31,6 +20,17 @@ from ..stopping import Surest
 
 class LinGapEBudget(BudgetContestExplorer):
     """Spend `budget` pulls on the closest contests, and answer with the leader.
+
+    The rules are those of Xu, Honda and Sugiyama, A fully adaptive algorithm for pure exploration
+    in linear bandits (AISTATS 2018), with intervals √a‖y‖ that do not depend on δ. The step from
+    confidence to budget is the one that Gabillon et al. (2012) take for UGapE. Let E be the event
+    that all intervals hold at all times. On E, an arm k that is pulled for a contest with B(t) > ε
+    has T_k < a·max p*_k ρ/max(ε, (ε + Δ)/3)² (the proof of Theorem 2), so that n pulls with
+    B(t) > ε throughout would mean n < a·H_ε + K. With a = (n - K)/H_ε there is thus a time with
+    B(t) ≤ ε, at which the leader is ε-best; and E fails with a probability that falls
+    exponentially in a (`error_bound`).
+
+    H_ε is rarely known. The default a = 2R² log n needs nothing and does well in simulations.
 
     budget: n, how many pulls.
     bound: says what is proven at the end, and brings the estimate.

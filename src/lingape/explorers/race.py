@@ -87,10 +87,10 @@ class BlockEvidence:
 class Race(Conversation):
     """Find an ε-best arm with probability 1 - δ, by evidence against each of the others.
 
-    Needs about half the samples of LinGapE with Mixture where ε = 0 and δ = 0.05
-    (docs/how-to-choose.md). For every kind of noise: a known scale, a range (the variance is
-    learnt arm by arm), or Gaussian with nothing else known. Also for problems in which some arms
-    cannot be pulled, or not be the answer.
+    It follows no paper; docs/bounds.md has the theorem and its proof. Needs about half the samples
+    of LinGapE with Mixture where ε = 0 and δ = 0.05 (docs/how-to-choose.md). For every kind of
+    noise: a known scale, a range (the variance is learnt arm by arm), or Gaussian with nothing
+    else known. Also for problems in which some arms cannot be pulled, or not be the answer.
 
     problem: the arms, and what rewards are like.
     bound: None; it goes by evidence of its own.

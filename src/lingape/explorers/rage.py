@@ -1,23 +1,4 @@
-"""RAGE: halve the accuracy asked for from phase to phase, each designed for the items in play.
-
-Fiez, Jain, Jamieson and Ratliff, Sequential experimental design for transductive linear bandits
-(NeurIPS 2019). Phase t tells apart the items that may still be best, by pulls of any arms that can
-be pulled: those that the min-max design over the differences of these items asks for, as many as
-make every difference known to within 2⁻ᵗ. An item that another one beats by more than the width of
-the interval on their gap is out. Items and arms need not be the same (Problem.transductive).
-
-Where this departs from the publication:
-
-- Accuracies are in units of R, the noise scale; the paper has R = 1. So no change of units changes
-  a pull.
-- Phase t gets δ/(t(t+1)), which sums to δ; the published δ/t² sums to 1.64 δ.
-- δ is shared among `|Z| - 1` comparisons, one side of the gap between the best item and each other
-  one: if these hold, the best item is never out, and nothing else is claimed (docs/bounds.md). The
-  paper pays for `|Z|²` comparisons, the authors' code for `2|Z|²`.
-- Differences that do not span the space are joined by others too faint to matter, so that there is
-  always an estimate; the authors take a pseudo-inverse.
-- With ε > 0 it also stops when no item left can be more than ε better than the best-looking one.
-"""
+"""RAGE: halve the accuracy asked for from phase to phase, each designed for the items in play."""
 
 import math
 from dataclasses import dataclass
@@ -86,9 +67,29 @@ class PhaseEnd:
 class RAGE(QuotaExplorer):
     """Find an ε-best item with probability 1 - δ, in phases of doubling accuracy.
 
+    Fiez, Jain, Jamieson and Ratliff, Sequential experimental design for transductive linear
+    bandits (NeurIPS 2019). Phase t tells apart the items that may still be best, by pulls of any
+    arms that can be pulled: those that the min-max design over the differences of these items asks
+    for, as many as make every difference known to within 2⁻ᵗ. An item that another one beats by
+    more than the width of the interval on their gap is out. Items and arms need not be the same
+    (Problem.transductive).
+
     problem: the arms, and which of them can be pulled and be the answer.
     bound: None; it has its own.
     ridge: None; its estimate has none.
+
+    Where this departs from the publication:
+
+    - Accuracies are in units of R, the noise scale; the paper has R = 1. So no change of units
+      changes a pull.
+    - Phase t gets δ/(t(t+1)), which sums to δ; the published δ/t² sums to 1.64 δ.
+    - δ is shared among `|Z| - 1` comparisons, one side of the gap between the best item and each
+      other one: if these hold, the best item is never out, and nothing else is claimed
+      (docs/bounds.md). The paper pays for `|Z|²` comparisons, the authors' code for `2|Z|²`.
+    - Differences that do not span the space are joined by others too faint to matter, so that
+      there is always an estimate; the authors take a pseudo-inverse.
+    - With ε > 0 it also stops when no item left can be more than ε better than the best-looking
+      one.
 
     >>> from lingape import RAGE, Problem
     >>> problem = Problem.transductive([[1, 0], [0, 1]], items=[[1, 1], [1, -1]], noise=0.1)

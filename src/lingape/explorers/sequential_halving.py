@@ -1,13 +1,4 @@
-"""Sequential halving, which knows nothing of features.
-
-Karnin, Koren and Somekh, Almost optimal exploration in multi-armed bandits (ICML 2013). ⌈log₂ K⌉
-phases, each of which pulls all arms in play equally often and keeps the better half. An arm gets
-the paper's ⌊n/(m⌈log₂ K⌉)⌋ pulls in a phase with m arms in play, and what is lost to rounding
-there goes to the first arms, one pull each.
-
-The paper's bound on the probability of error, 3 log₂ K exp(-n/(8 log₂ K max_i i/Δ_(i)²)) for
-rewards between 0 and 1, needs the gaps.
-"""
+"""Sequential halving, which knows nothing of features."""
 
 import numpy as np
 
@@ -20,10 +11,18 @@ from ..scaffold.budget_phases import PhasedBudgetExplorer
 class SequentialHalving(PhasedBudgetExplorer):
     """Spend `budget` pulls in phases, each of which discards half of the arms.
 
+    Karnin, Koren and Somekh, Almost optimal exploration in multi-armed bandits (ICML 2013). ⌈log₂
+    K⌉ phases, each of which pulls all arms in play equally often and keeps the better half. An arm
+    gets the paper's ⌊n/(m⌈log₂ K⌉)⌋ pulls in a phase with m arms in play, and what is lost to
+    rounding there goes to the first arms, one pull each.
+
     problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     bound: says what is proven at the end; Unstructured() does not trust features either.
     ridge: λ of the bound's estimate, for bounds around a ridge estimate.
+
+    The paper's bound on the probability of error, 3 log₂ K exp(-n/(8 log₂ K max_i i/Δ_(i)²)) for
+    rewards between 0 and 1, needs the gaps.
 
     >>> from lingape import Problem, SequentialHalving
     >>> arms = [[1, 0], [0, 1], [1, 1], [1, -1]]

@@ -1,8 +1,4 @@
-"""UGapE: the ancestor of LinGapE, which knows nothing of features.
-
-Gabillon, Ghavamzadeh and Lazaric, Best arm identification: a unified approach to fixed budget and
-fixed confidence (NIPS 2012), the fixed-confidence version.
-"""
+"""UGapE: the ancestor of LinGapE, which knows nothing of features."""
 
 from ..bounds import Unstructured
 from ..problem import Problem
@@ -11,6 +7,9 @@ from ..scaffold.by_arm import ByArmExplorer
 
 class UGapE(ByArmExplorer):
     """Find an ε-best arm from each arm's own rewards alone.
+
+    Gabillon, Ghavamzadeh and Lazaric, Best arm identification: a unified approach to fixed budget
+    and fixed confidence (NIPS 2012), the fixed-confidence version.
 
     problem: the arms, and what counts as an answer. Features are ignored.
     bound: gives the interval of each arm; only Unstructured() does.

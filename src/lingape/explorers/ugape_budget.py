@@ -1,9 +1,4 @@
-"""UGapEb: UGapE for a fixed budget, here with linear estimates.
-
-Gabillon, Ghavamzadeh and Lazaric, Best arm identification: a unified approach to fixed budget and
-fixed confidence (NIPS 2012). Intervals are √a‖x_k‖ long, in the norm of A⁻¹; for a plain bandit,
-or with bound=Unstructured(), that is √(a/T_k) as in the paper.
-"""
+"""UGapEb: UGapE for a fixed budget, here with linear estimates."""
 
 import math
 from typing import ClassVar
@@ -20,6 +15,10 @@ from ..stopping import Surest
 
 class UGapEBudget(SurestArmExplorer):
     """Spend `budget` pulls on the arms whose intervals overlap most.
+
+    Gabillon, Ghavamzadeh and Lazaric, Best arm identification: a unified approach to fixed budget
+    and fixed confidence (NIPS 2012). Intervals are √a‖x_k‖ long, in the norm of A⁻¹; for a plain
+    bandit, or with bound=Unstructured(), that is √(a/T_k) as in the paper.
 
     problem: the arms, and what counts as an answer.
     budget: n, how many pulls.

@@ -1,14 +1,4 @@
-"""XY-adaptive: a sequence of static phases, each about the arms that the last one left in play.
-
-Soare, Lazaric and Munos (NIPS 2014), as compared with in Section 7 of Xu et al. (2018). Within a
-phase pulls are fixed, so that a fixed-design bound applies; between phases all rewards are
-forgotten, for the same reason. Each phase pulls every arm once, then follows the design for the
-differences of the arms in play, and ends when the longest of these is α times as long as the
-longest was at the end of the phase before.
-
-The published box divides by the number of pulls twice; the reading here is the one that makes
-sense of it, and that the authors of the 2018 paper ran.
-"""
+"""XY-adaptive: a sequence of static phases, each about the arms that the last one left in play."""
 
 from typing import Any, ClassVar, Literal
 
@@ -30,6 +20,12 @@ from ..ties import PULL
 class XYAdaptive(PhasedExplorer):
     """Narrow the arms down phase by phase.
 
+    Soare, Lazaric and Munos, Best-arm identification in linear bandits (NIPS 2014), as compared
+    with in Section 7 of Xu et al. (2018). Within a phase pulls are fixed, so that a fixed-design
+    bound applies; between phases all rewards are forgotten, for the same reason. Each phase pulls
+    every arm once, then follows the design for the differences of the arms in play, and ends when
+    the longest of these is α times as long as the longest was at the end of the phase before.
+
     problem: the arms, and what counts as an answer.
     alpha: how much shorter the longest difference gets in a phase.
     monotone: whether an arm once discarded stays out. As published (False) it may come back, and
@@ -37,6 +33,9 @@ class XYAdaptive(PhasedExplorer):
         without end, so that this is for reproducing published figures.
     bound: as for XYStatic; with corrected constants phase j gets 6/(π²j²) of δ.
     design, ridge: as for XYStatic.
+
+    The published box divides by the number of pulls twice; the reading here is the one that makes
+    sense of it, and that the authors of the 2018 paper ran.
 
     >>> from lingape import Problem, XYAdaptive
     >>> explorer = XYAdaptive(Problem([[1, 0], [0, 1]], noise=0.5))

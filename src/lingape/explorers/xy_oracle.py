@@ -1,9 +1,4 @@
-"""XY-oracle: the allocation for a known θ. A yardstick, not an algorithm.
-
-Soare, Lazaric and Munos (NIPS 2014); (18) of Xu et al. (2018). It pulls what tells the best arm
-from every other fastest, and with `test="true"` stops as soon as the intervals are shorter than
-the true gaps, whatever the rewards: the number of pulls is then a constant of the problem.
-"""
+"""XY-oracle: the allocation for a known θ. A yardstick, not an algorithm."""
 
 from contextlib import suppress
 from typing import ClassVar, Literal
@@ -23,6 +18,11 @@ TOLERANCE = 1e-9  # of the value; the shares are then good to about four digits
 
 class XYOracle(PlannedExplorer):
     """Follow the best allocation for a known θ until the best arm is confirmed.
+
+    Soare, Lazaric and Munos, Best-arm identification in linear bandits (NIPS 2014); (18) of Xu et
+    al. (2018). It pulls what tells the best arm from every other fastest, and with `test="true"`
+    stops as soon as the intervals are shorter than the true gaps, whatever the rewards: the number
+    of pulls is then a constant of the problem.
 
     problem: the arms, and what counts as an answer.
     theta: the true θ, which no explorer that finds anything may know.

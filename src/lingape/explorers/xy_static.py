@@ -1,9 +1,4 @@
-"""XY-static: pull so that all differences of arms become known equally well.
-
-Soare, Lazaric and Munos, Best-arm identification in linear bandits (NIPS 2014), as compared with
-in Section 7 of Xu et al. (2018). The allocation depends on the arms alone; rewards only decide
-when to stop: when some arm beats every other by more than the width of the interval on their gap.
-"""
+"""XY-static: pull so that all differences of arms become known equally well."""
 
 from typing import ClassVar, Literal
 
@@ -20,6 +15,11 @@ from ..scaffold.planned import PlannedExplorer, plan_for
 
 class XYStatic(PlannedExplorer):
     """Follow the min-max design over all differences of arms until one arm is proven best.
+
+    Soare, Lazaric and Munos, Best-arm identification in linear bandits (NIPS 2014), as compared
+    with in Section 7 of Xu et al. (2018). The allocation depends on the arms alone; rewards only
+    decide when to stop: when some arm beats every other by more than the width of the interval on
+    their gap.
 
     problem: the arms, and what counts as an answer.
     bound: FixedDesign() has its constants right, FixedDesign("printed") as in Proposition 1.
