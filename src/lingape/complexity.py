@@ -65,6 +65,7 @@ def gaps(problem: Problem, theta: npt.ArrayLike) -> tuple[int, FloatArray]:
     as good as it and have gap 0. The best is among the answers, and arms that cannot be the answer
     have no gap: NaN.
 
+    problem: the arms, and which of them can be pulled and be the answer.
     theta: θ, a weight for each feature.
 
     >>> from lingape import Problem
@@ -104,6 +105,7 @@ def characteristic_time(
 
     The best arm x* and its rivals x_i are answers; the design p is on arms that can be pulled.
 
+    problem: the arms, and which of them can be pulled and be the answer.
     theta: θ, a weight for each feature.
     tolerance: the certified gap, as a share.
 
@@ -246,6 +248,7 @@ def lingape_complexity(problem: Problem, theta: npt.ArrayLike) -> float:
 
     H_ε = Σ_k max_{i,j} p*_k(y) ρ(y) / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²,  y = x_i - x_j
 
+    problem: the arms, all of which can be pulled and be the answer.
     theta: θ, a weight for each feature.
 
     >>> from lingape import Problem
@@ -291,6 +294,7 @@ def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None
 
     M solves τ ≤ 4HR²√(dL²τ/λ) + N for √τ; the printed M has a stray factor there.
 
+    problem: the arms, with R, S and δ.
     h: H_ε, from `lingape_complexity`.
     ridge: λ.
 
@@ -316,6 +320,7 @@ def theorem_2(problem: Problem, h: float, *, ridge: float = 1.0) -> float | None
 def theorem_2_large_ridge(problem: Problem, h: float, *, ridge: float) -> float | None:
     """Return 8 H R² log(K²/δ) + 4HλS² + 2K (17), or None unless S is known and λ > 4HR²L².
 
+    problem: the arms, with R, S and δ.
     h: H_ε, from `lingape_complexity`.
     ridge: λ.
 

@@ -259,6 +259,8 @@ class Factors:
         first column of texts that are all different, or one with a heading such as "name" or
         "user_id", holds names. What is the same for all arms is left out, and what cannot be told
         is refused.
+
+        frame: the table; its headings name the factors.
         name: the column that holds names.
         factors: columns that are factors although they have numbers.
         numbers: columns of numbers that might be taken for something else.

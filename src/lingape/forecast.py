@@ -132,6 +132,7 @@ def from_gap(
     factors, their effects just add up, so that every model of the factors is right.
 
     problem: the arms, and what rewards are like.
+    gap: by how much the best arm is better than the next.
     draws: how many instances.
     seed: of the draws.
     rate: for rewards in a range, the average of all arms' means, in the middle unless given, where

@@ -169,6 +169,8 @@ class Problem:
         """Return the problem of pulling `arms` to choose among `items`, with the same features.
 
         Items are the arms that come after those that can be pulled: item m has number K + m.
+        arms: one row of features per arm that can be pulled.
+        items: one row of features per item that can be the answer.
         names: of the items.
         settings: all else, as for Problem.
 

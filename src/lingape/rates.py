@@ -12,6 +12,7 @@ def clopper_pearson(errors: int, runs: int, *, confidence: float = 0.95) -> tupl
 
     errors: how many there were.
     runs: out of how many.
+    confidence: how often such intervals hold the error rate, at least.
 
     >>> from lingape.rates import clopper_pearson
     >>> low, high = clopper_pearson(0, 100)

@@ -69,7 +69,7 @@ def trace(
     points: at how many pull counts to look, at most. They are spread evenly in the logarithm from
         the first pulls to `max_pulls`, so that a run which ends early has fewer: set `max_pulls`
         to somewhat more than you expect.
-    seed, max_pulls, lane: as for `run`; looking changes no pull.
+    explorer, environment, seed, max_pulls, lane: as for `run`; looking changes no pull.
 
     >>> from lingape import LinGapE, canonical
     >>> from lingape.trace import trace

@@ -177,7 +177,8 @@ def fit(
     ridge: of the regression.
     levels: as in RealData; `default_levels` where left out.
     rows: what the reader of the chunks counts in; where left out, every row counts as read.
-    pool: how many distinct rows to keep; where there are more, `seed` says which.
+    pool: how many distinct rows to keep, at most.
+    seed: says which ones, where there are more.
 
     >>> import numpy as np
     >>> from lingape.datasets.real_data import fit

@@ -43,6 +43,7 @@ def g_optimal(arms: FloatArray, *, tolerance: float = 1e-6, max_steps: int = 100
     space; for tight ones as a min-max design over the arms.
 
     arms: one row of features per arm.
+    tolerance: by how much the value may exceed d, as a share of it.
     max_steps: of updates, before it raises DesignFailed.
 
     >>> import numpy as np

@@ -31,6 +31,7 @@ class BayesGap(SurestArmExplorer):
     never pulls an arm that is neither leader nor rival, even where that would tell these two
     apart: the introduction of Xu et al. (2018) has an example, here `outsider()`.
 
+    problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     bound: says what is proven at the end; it has no part in choosing pulls.
     prior_scale: η, the prior deviation of each weight in θ; the problem's norm_bound (S) unless

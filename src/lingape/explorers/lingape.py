@@ -32,6 +32,7 @@ class LinGapE(ContestExplorer):
     in linear bandits (AISTATS 2018). Numbers in parentheses are its equations; docs/notation.md
     pairs its symbols with the names used here.
 
+    problem: the arms, and what counts as an answer.
     bound: gives the width β_t of the interval on each gap (8); it has to hold when past rewards
         choose the next arm. SelfNormalized() is the paper's.
     pull: picks the arm that settles a contest, `greedy` (9) or `Tracking()` (12).

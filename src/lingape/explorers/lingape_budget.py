@@ -32,6 +32,7 @@ class LinGapEBudget(BudgetContestExplorer):
 
     H_ε is rarely known. The default a = 2R² log n needs nothing and does well in simulations.
 
+    problem: the arms, and what counts as an answer.
     budget: n, how many pulls.
     bound: says what is proven at the end, and brings the estimate.
     pull: picks the arm that settles a contest, `greedy` (9) or `Tracking()` (12).
@@ -90,8 +91,10 @@ class LinGapEBudget(BudgetContestExplorer):
     def error_bound(problem: Problem, h: float, budget: int, ridge: float = 1.0) -> float:
         """Return how probable an answer worse than the best by more than ε is at most.
 
+        problem: the arms, and what counts as an answer. It has to say norm_bound.
         h: H_ε (13), `complexity(problem, theta).lingape`; it needs θ.
         budget: n, how many pulls.
+        ridge: λ.
 
         P ≤ (1 + nL²/(λd))^(d/2) exp(-(√a - √λ S)²/(2R²)),   a = (n - K)/H_ε,
 

@@ -199,6 +199,7 @@ class Workplace(Protocol):
         """Call `reward_fn` with tickets, in threads, until the question is answered.
 
         If it raises, the ticket is voided and the exception is among the failures returned.
+        reward_fn: makes the trial of a ticket, and returns its reward.
         workers: how many threads.
         max_pulls: how many calls to make at most.
         max_failures: how many failures in a row end the run; the last one is raised.

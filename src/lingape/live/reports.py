@@ -34,6 +34,7 @@ def report(
     """Return an experiment's question, verdict, charts and certificate as an HTML file.
 
     It has no events: the hash in it says which log it is about, and the log is saved by `export`.
+    experiment: on this machine, or of a service.
     history: how B(t) fell, if that is known; to find out, the log has to be replayed.
 
     >>> import tempfile

@@ -61,6 +61,7 @@ def styled(draw: Callable[P, "Figure"]) -> Callable[P, "Figure"]:
 def save(figure: "Figure", *paths: str | Path) -> list[Path]:
     """Write a figure, and return the files written.
 
+    figure: what the other functions here return.
     paths: with the ending .png, .svg or .pdf, that file; anything else is a stem, and gets a PNG
         and an SVG. The same figure gives the same bytes, with the same version of matplotlib.
 

@@ -556,6 +556,7 @@ def opening_for(start: Any, problem: Problem) -> Opening:
     """Return the opening that a setting `start` names, or raise.
 
     start: "each", "spanning" or "auto".
+    problem: the arms to begin with.
 
     >>> from lingape import Problem
     >>> from lingape.scaffold import opening_for
@@ -574,6 +575,7 @@ def stopping_for(elimination: Any, problem: Problem) -> Margin | Eliminating:
     """Return the stopping rule that a setting `elimination` names, or raise.
 
     elimination: "none", "stop" or "sample".
+    problem: the arms, and what counts as an answer.
 
     >>> from lingape import Problem
     >>> from lingape.scaffold import stopping_for
