@@ -22,8 +22,8 @@ from .showing import ask_for_matplotlib, interruptible, live_line, say, simulati
     type=click.IntRange(min=1_000),
     default=300_000,
     show_default=True,
-    help="Stop a run after this many pulls: on tied arms a tenth of them and, without --quick, ten "
-    "times as many where only Race and LinGapE are compared.",
+    help="Stop a run after this many pulls: on tied arms a tenth of them and, without --quick, "
+    "ten times as many where only Race and LinGapE are compared.",
 )
 @jobs
 @click.option("--quick", is_flag=True, help="Few instances and ten runs, as a quick check.")

@@ -24,7 +24,7 @@ ROUNDING = 0.1  # by how much rounding to whole pulls may lengthen a squared dif
 
 @dataclass(frozen=True)
 class PhaseEnd:
-    """Widths R‖y‖√(2 log((|Z|-1)/δ)) for gaps to the best item, at one time fixed in advance.
+    """Widths `R‖y‖√(2 log((|Z|-1)/δ))` for gaps to the best item, at one time fixed in advance.
 
     For pulls fixed in advance the estimated gap is sub-Gaussian with scale R‖y‖.
 
