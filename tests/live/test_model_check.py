@@ -354,3 +354,8 @@ def test_the_check_of_unknown_noise_seldom_warns_though_rewards_are_few():
     ]
     for p in (0.5, 0.1, 0.01):  # at most p, since two ways to be wrong are added up
         assert p / 4 < np.mean(np.array(found) < p) <= p + 4 * (p / 2_000) ** 0.5
+
+
+if __name__ == "__main__":
+    alarmed = sum(alarms(*case, runs=60, pulls=600, stride=1) for case in WATCHED)
+    print(f"{alarmed} of {60 * len(WATCHED)} runs got a false warning.")
