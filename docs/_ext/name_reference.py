@@ -61,7 +61,8 @@ INTERNAL = {
 # What those who write parts may define, and nobody else calls: shown to them alone.
 FOR_AUTHORS = {"adopt", "continue_from", "kernel"}
 AUTHORS_PAGE = "reference/parts"
-MADE_BY_OTHERS = {"Experiment"}  # by its `open`: nobody needs to know how it is made
+# By `open` and by ALBA: nobody needs to know how these are made.
+MADE_BY_OTHERS = {"Experiment", "RandomDesign"}
 NAMELESS = re.compile("<|lambda")  # <factory>, <function f.<lambda>>, lambda: 0
 LABELS = {"bounds": "the page on bounds", None: "errata"}  # of pages with long titles
 
@@ -285,7 +286,7 @@ def set_lists(app: Sphinx, document: nodes.document) -> None:
             if text == " -- ":
                 text.parent.replace(text, nodes.Text(" – "))
             elif isinstance(text.parent, addnodes.literal_strong):
-                text.parent.replace(text, nodes.Text(re.sub(r",\b", ", ", text)))
+                text.parent.replace(text, nodes.Text(text.replace(",", ", ")))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
