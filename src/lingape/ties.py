@@ -11,7 +11,7 @@ from .arrays import FloatArray
 # Relative slacks: far above rounding (1e-16, 1e-13 after many updates), far below statistics.
 LEADER = 1e-12  # of the noise scale plus the largest estimated mean
 RIVAL = 1e-10  # of the width of the interval
-#: Of the best score of an arm to pull: the slack within which scores count as equal.
+#: Scores of arms to pull count as equal if they differ by at most this share of the best.
 PULL = 1e-9
 
 

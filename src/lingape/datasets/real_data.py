@@ -174,10 +174,10 @@ def fit(
 
     chunks: of features (n, d) and outcomes ±1 (n,).
     name: which data it is, for people.
-    ridge: of the regression.
+    ridge: of the regression; 0.01, the paper's, unless given.
     levels: as in RealData; `default_levels` where left out.
     rows: what the reader of the chunks counts in; where left out, every row counts as read.
-    pool: how many distinct rows to keep, at most.
+    pool: how many distinct rows to keep, at most; 100,000 unless given.
     seed: says which ones, where there are more.
 
     >>> import numpy as np

@@ -46,7 +46,7 @@ class RandomDesign:
     products: FloatArray = field(
         default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False
     )
-    starters: int = field(default=2, repr=False)  # m
+    starters: int = field(default=2, repr=False)  # how many arms began the round: m
     adaptive: ClassVar[bool] = False
 
     def estimate(self, problem: Problem, ridge: float | None = None) -> LeastSquares:

@@ -24,7 +24,7 @@ SYNTHETIC: dict[str, Any] = {
 
 #: LinGapE with the bound and the ridge of the paper, for a problem.
 lingape = partial(LinGapE, bound=BOUND, ridge=RIDGE)
-#: The same with the rule that tracks proportions, (12).
+#: LinGapE with the bound and the ridge of the paper and the rule that tracks proportions, (12).
 lingape_tracking = partial(LinGapE, bound=BOUND, ridge=RIDGE, pull=Tracking())
 #: XY-static with the bound of the authors' code.
 xy_static = partial(XYStatic, bound=PRINTED)
