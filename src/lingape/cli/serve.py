@@ -78,7 +78,7 @@ def serve(
     "Authorization: Bearer TOKEN", lingape live takes it from LINGAPE_WRITE_TOKEN, and the page
     asks for it. A second token is for reading only. Use this on a network that you trust: HTTP
     encrypts neither tokens nor rewards, and the number of requests is not limited. On the open
-    internet, put a proxy with TLS in front (docs/live.md).
+    internet, put a proxy with TLS in front (https://lingape.github.io/lingape/live.html).
 
     --on-settled and --webhook announce questions that are answered by rewards told to this server.
 
