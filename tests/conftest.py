@@ -24,7 +24,7 @@ import arithmetic  # noqa: E402, F401  before NumPy
 @pytest.fixture
 def simulated_warps():
     """Let the threads of numba's simulator, which often wait for each other, take turns fast."""
-    pytest.importorskip("numba.cuda.simulator.kernelapi")
+    pytest.importorskip("numba_cuda")
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield

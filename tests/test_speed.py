@@ -61,6 +61,7 @@ def test_last_figures_and_yardsticks_stand_beside_new_ones():
 def test_without_a_gpu_its_benchmark_ends_with_one_sentence(monkeypatch):
     from benchmarks.gpu_workers import gpu_or_exit
 
+    pytest.importorskip("numba_cuda")
     monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     with pytest.raises(SystemExit, match="The GPU lane needs an NVIDIA GPU"):
         gpu_or_exit()

@@ -14,6 +14,8 @@ from outpost import Outpost
 
 from lingape import Client, Problem
 
+pytest.importorskip("schemathesis")
+
 
 @pytest.mark.parametrize("there", [True, False])
 def test_generated_requests(url, tmp_path, there):
