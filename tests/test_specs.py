@@ -47,7 +47,7 @@ def test_values():
         ("3", "no name"),
         ('lingape("', "unterminated"),
         ("lingape('\\d')", "backslash"),
-        ("lingape(\0)", "null bytes"),
+        ("lingape(\0)", "null byte"),
         ("(" * 999, "parenthes"),
         ("lingape(" * 999, "more than 1,000 characters"),
         ("-" * 999 + "1", "is not a number"),

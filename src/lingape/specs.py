@@ -119,6 +119,8 @@ def parse(text: str) -> Call:
         raise _unreadable(f"{text[:40]}...", f"it has more than {LONGEST:,} characters")
     if "\\" in text:  # Python's parser would warn about some of them
         raise _unreadable(text, "it has a backslash")
+    if "\0" in text:  # some versions of Python say so as a SyntaxError, others not
+        raise _unreadable(text, "it has a null byte")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
