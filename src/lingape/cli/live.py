@@ -496,7 +496,11 @@ def effects(
 )
 @options.per_arm
 @options.real_noise
-@click.option("--epsilon", type=float, help="ε of the successor.  [default: as before]")
+@click.option(
+    "--epsilon",
+    type=float,
+    help="ε of the successor, chosen without looking.  [default: as before]",
+)
 @click.option(
     "--delta",
     type=float,
