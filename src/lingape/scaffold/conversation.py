@@ -105,7 +105,7 @@ class Conversation(Savable):
         if not problem.plain and not self.transductive:
             raise InvalidArgument(
                 f"{type(self).__name__} needs arms that can all be pulled and be the answer. "
-                "LinGapE and RAGE take problems with pullable or answers."
+                "Race, LinGapE and RAGE take problems with pullable or answers."
             )
         self.problem, self.bound = problem, bound
         self.estimate = bound.estimate(problem, ridge)
