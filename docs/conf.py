@@ -66,6 +66,7 @@ html_title = f"lingape {version}"
 html_favicon = "../src/lingape/live/dashboard/icon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_ext" / "search.js")  # Sphinx opens it from where it runs
 html_baseurl = "https://lingape.github.io/lingape/"
 html_show_sphinx = False
 html_theme_options = {

@@ -1,4 +1,6 @@
-"""Last touches to pages: a text for each picture that a cell draws, and whole formulas."""
+"""Last touches to pages: a text for each picture that a cell draws, whole formulas,
+and links from source code that lead to the reference.
+"""
 
 import inspect
 import re
@@ -10,6 +12,7 @@ from sphinx.application import Sphinx
 from lingape import plots
 
 DRAWN = re.compile(r"\bplots\.(\w+)\(")
+BACK = re.compile(r'(?<=class="viewcode-back" href=")[^"]+')
 OPENING, CLOSING = re.compile(r"[^\s\w]*$"), re.compile(r"[^\s\w]*")
 
 
@@ -39,7 +42,27 @@ def keep_together(app: Sphinx, document: nodes.document) -> None:
             whole += [formula, nodes.Text(closing)]
 
 
+def link_back(app: Sphinx, page: str, template: str, context: dict[str, Any], _: object) -> None:
+    """Lead links from source code to what is there called otherwise.
+
+    Sphinx takes one name for all that a module has, but of lingape.live.client the reference has
+    lingape.Client and lingape.live.RemoteExperiment.
+    """
+    known = app.env.domains.python_domain.objects
+
+    def repaired(link: re.Match[str]) -> str:
+        address, name = link[0].split("#")
+        ends = ["." + ".".join(name.split(".")[-parts:]) for parts in (2, 1)]
+        same = [one for end in ends for one in known if one.endswith(end)]
+        here = [one for one in same if address.endswith(f"{known[one].docname}.html")]
+        return link[0] if name in known or not here else f"{address}#{here[0]}"
+
+    if page.startswith("_modules/"):
+        context["body"] = BACK.sub(repaired, context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", describe_pictures)
     app.connect("doctree-read", keep_together)
+    app.connect("html-page-context", link_back)
     return {"parallel_read_safe": True}
