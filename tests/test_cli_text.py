@@ -79,6 +79,7 @@ def test_find_shows_names_on_one_line(here):
     assert data["name"] == ODD
 
 
+@posix("names of files with control characters")
 def test_simulations_show_names_on_one_line(here):
     result = lingape("complexity", "arms.csv", "--theta", "0,1")
     assert f"  {SEEN}\n" in result.output

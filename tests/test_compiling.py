@@ -323,11 +323,13 @@ def nowhere(folder, monkeypatch):
     return folder
 
 
+@posix("home that a variable moves")
 def test_where_nothing_can_be_kept_a_command_says_how(nowhere):
     first, _ = said(start(nowhere, ANNOUNCED)).splitlines()
     assert first == compiling.NOT_KEPT and "NUMBA_CACHE_DIR" in first
 
 
+@posix("home that a variable moves")
 def test_where_nothing_can_be_kept_a_program_is_warned_once(nowhere):
     told = said(start(nowhere, "import kernel; kernel.twice(2); kernel.twice(2.0)"))
     assert told.count("set NUMBA_CACHE_DIR") == 1

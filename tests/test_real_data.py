@@ -378,7 +378,8 @@ def test_the_cache_is_where_the_user_wants_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert movielens._cache() == tmp_path / "lingape"
     monkeypatch.setenv("XDG_CACHE_HOME", "")
-    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("HOME", "USERPROFILE"):  # the second is that of Windows
+        monkeypatch.setenv(variable, str(tmp_path))
     assert movielens._cache() == tmp_path / ".cache" / "lingape"
 
 

@@ -178,6 +178,7 @@ def test_certificates_that_are_trusted(tls, certificate, monkeypatch):
             client.health()
 
 
+@posix("quick answer of a port where nobody listens: a thousand take half an hour")
 def test_trying_for_a_long_time_ends_with_the_same_words(monkeypatch):
     waits = []
     monkeypatch.setattr(transport.time, "sleep", waits.append)
