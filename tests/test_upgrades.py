@@ -9,7 +9,8 @@ import pytest
 import lingape
 from lingape import BUDGET_EXPLORERS, EXPLORERS, Experiment
 from lingape.live import Asked, experiments, read_export, verify
-from upgrades import KEPT, LATER, NAMES, SUMS, facts, said_by, study, sums
+from lingape.live.events import KINDS
+from upgrades import KEPT, LATER, NAMES, SUMS, facts, lines, said_by, study
 
 VERSIONS = sorted(path for path in KEPT.iterdir() if path.is_dir())
 REGISTRY = {**EXPLORERS, **BUDGET_EXPLORERS}
@@ -35,13 +36,26 @@ def agrees(said, now):
     return now == (pytest.approx(said, rel=1e-6, abs=1e-9) if isinstance(said, float) else said)
 
 
+def ours(thing):
+    """Whether it is the library's own, and not one that a test has added."""
+    return thing.__module__.startswith("lingape.")
+
+
 def test_this_version_is_kept_too():
     assert lingape.__version__ in [folder.name for folder in VERSIONS]
 
 
 def test_what_is_kept_is_never_changed():
-    lines = [f"{digest}  {name}" for name, digest in sums().items()]
-    assert SUMS.read_text(encoding="utf-8").splitlines() == lines
+    assert SUMS.read_text(encoding="utf-8").splitlines() == lines()
+
+
+def test_everything_there_is_is_kept():
+    """Each kind of event and each explorer; of a later version too, once it is released."""
+    texts = [path.read_text(encoding="utf-8") for path in KEPT.glob("*/*.jsonl")]
+    kinds = {json.loads(line).get("event") for text in texts for line in text.splitlines()}
+    explorers = {state["explorer"] for _, _, state in STATES}
+    assert {kind for kind, event in KINDS.items() if ours(event)} <= kinds
+    assert {name for name, explorer in REGISTRY.items() if ours(explorer)} <= explorers
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda folder: folder.name)

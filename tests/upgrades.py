@@ -253,20 +253,22 @@ def write_postgres(path):
         server.remove()
 
 
-def sums():
-    """Return the hash of each file that is kept, by its path in KEPT."""
+def lines():
+    """Return a line for each file that is kept, as in SHA256SUMS: its hash, its path in KEPT."""
     files = sorted(path for path in KEPT.glob("*/*") if path.is_file())
-    return {
-        path.relative_to(KEPT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+    return [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(KEPT).as_posix()}"
         for path in files
-    }
+    ]
 
 
 if __name__ == "__main__":
     where = KEPT / lingape.__version__
-    if where.exists():
-        sys.exit(f"{where} exists already: what a version wrote is never changed.")
+    before = SUMS.read_text(encoding="utf-8").splitlines() if SUMS.exists() else []
+    if where.exists() or before != lines():
+        sys.exit(
+            f"What a version wrote is never changed: {where} exists, or SHA256SUMS disagrees."
+        )
     write(where)
     write_postgres(where / "postgres.sql")
-    lines = [f"{digest}  {name}\n" for name, digest in sums().items()]
-    SUMS.write_text("".join(lines), encoding="utf-8")
+    SUMS.write_text("\n".join([*lines(), ""]), encoding="utf-8")

@@ -2,7 +2,6 @@
 -- PostgreSQL database dump
 --
 
-\restrict fuWOacRcb2GfHYkvbKG2WZXtNnWTpsLPeE7sXU1nrelrgO7uC7FPhqveQ6aLyff
 
 -- Dumped from database version 15.18 (Debian 15.18-0+deb12u1)
 -- Dumped by pg_dump version 15.18 (Debian 15.18-0+deb12u1)
@@ -1802,5 +1801,4 @@ CREATE TRIGGER no_change BEFORE DELETE OR UPDATE OR TRUNCATE ON lingape.entries 
 -- PostgreSQL database dump complete
 --
 
-\unrestrict fuWOacRcb2GfHYkvbKG2WZXtNnWTpsLPeE7sXU1nrelrgO7uC7FPhqveQ6aLyff
 
