@@ -22,14 +22,14 @@ SMALL = 64 * 1024  # bytes of a request that does not bring arms
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,1000}")
 OPEN = ("/", "/api/health", "/openapi.json")  # and /static/: the page that asks for a token
 
-# The page loads nothing from other sites, runs no inline script, and cannot be framed. One inline
-# style is allowed, by its hash: the one that the chart library puts into each picture. Images from
-# memory (blob:) are how a chart becomes a PNG.
+# The page loads nothing from other sites, runs no inline script, has no frames and is in none. One
+# inline style is allowed, by its hash: the one that the chart library puts into each picture. Images
+# from memory (blob:) are how a chart becomes a PNG.
 HEADERS = (
     (
         b"content-security-policy",
         b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-        b"object-src 'none'; img-src 'self' blob:; "
+        b"frame-src 'none'; object-src 'none'; img-src 'self' blob:; "
         b"style-src 'self' 'sha256-zrfVyvY1E/5V+DXZunsRZW8XTqTsuIZzp8dBDThhSn8='",
     ),
     (b"x-content-type-options", b"nosniff"),
