@@ -1,8 +1,8 @@
 # The live service: docs/live.md, "In a container".
 #
-# The tag moves as Python and Debian are patched. To build on exactly one image, add its digest, as in
-# python:3.13-slim@sha256:...; `docker buildx imagetools inspect python:3.13-slim` prints it.
-FROM python:3.13-slim AS base
+# The tag moves as Python and Debian 13 are patched. To build on exactly one image, add its digest, as in
+# python:3.13-slim-trixie@sha256:...; `docker buildx imagetools inspect python:3.13-slim-trixie` prints it.
+FROM python:3.13-slim-trixie AS base
 
 FROM base AS build
 WORKDIR /checkout
@@ -17,7 +17,7 @@ RUN python -m venv --without-pip /opt/lingape \
 FROM base
 LABEL org.opencontainers.image.title="lingape" \
     org.opencontainers.image.description="Live experiments that find the best of many options, over HTTP" \
-    org.opencontainers.image.licenses="BSD-3-Clause" \
+    org.opencontainers.image.licenses="BSD-3-Clause AND Apache-2.0 AND ISC AND MIT" \
     org.opencontainers.image.source="https://github.com/lingape/lingape" \
     org.opencontainers.image.documentation="https://lingape.github.io/lingape/"
 RUN groupadd --gid 10001 lingape \

@@ -131,7 +131,7 @@ def test_the_image_runs_as_a_user_who_owns_one_folder():
 
 def test_the_image_begins_with_a_version_of_python():
     first = next(rest for name, rest in instructions() if name == "FROM")
-    assert re.fullmatch(r"python:3\.\d+-slim(@sha256:\w+)? AS base", first)
+    assert re.fullmatch(r"python:3\.\d+-slim-\w+(@sha256:\w+)? AS base", first)
 
 
 def test_the_port_is_the_same_everywhere():
