@@ -14,10 +14,11 @@ COMPILE = $(RELEASE)/uv pip compile --quiet --python-version 3.11 --no-annotate 
 	--no-emit-index-url --no-emit-find-links
 FLOORS_OF := --extra all --extra dask
 # Tests have the newest of these. With pyparsing 3.3, matplotlib before 3.10.7 warns, which fails tests.
-FLOORS_TOOLS := httpx hypothesis 'pyarrow==15' pytest pytest-xdist pyyaml scipy
+TESTS_NEED := httpx hypothesis pytest pytest-xdist pyyaml scipy
+FLOORS_TOOLS := $(TESTS_NEED) 'pyarrow==15'
 FLOORS_BESIDE := 'pyparsing>=3.2,<3.3'
 
-.PHONY: demo test check slow coverage bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors release-check clean
+.PHONY: demo test check slow coverage bench bench-gpu paper leaderboard errata readme guarantees docs format constraints floors newest release-check clean
 
 demo: $(DEMO)  ## LinGapE on the paper's instance
 	$(BIN)/lingape demo
@@ -90,15 +91,20 @@ floors: $(RELEASE)/uv  ## tests with Python 3.11 and the oldest versions that py
 	$(RELEASE)/uv pip install --quiet --python .venv-floors --build-constraints constraints.txt --no-deps --editable .
 	.venv-floors/bin/pytest -n auto $(FLOORS)
 
+newest: $(RELEASE)/uv  ## tests with the newest versions, whatever constraints.txt has: what users get
+	$(RELEASE)/uv venv --quiet --clear --python $(RELEASE)/python .venv-newest
+	$(RELEASE)/uv pip install --quiet --python .venv-newest --upgrade --editable '.[all,dask]' $(TESTS_NEED) pyarrow
+	.venv-newest/bin/pytest -n auto
+
 release-check: $(RELEASE)/uv  ## build the source archive and the wheel into dist, and try them
 	.ci/release
 
 clean:
-	rm -rf .venv .venv-floors .venv-release .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build
+	rm -rf .venv .venv-floors .venv-newest .venv-release .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build
 
 $(DEMO): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lingape needs Python 3.11 or later; pass one with make PYTHON=...")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
 	$(INSTALL) '.[sim]'
 	touch $@
 
