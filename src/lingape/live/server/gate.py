@@ -23,8 +23,8 @@ TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,1000}")
 OPEN = ("/", "/api/health", "/openapi.json")  # and /static/: the page that asks for a token
 
 # The page loads nothing from other sites, runs no inline script, has no frames and is in none. One
-# inline style is allowed, by its hash: the one that the chart library puts into each picture. Images
-# from memory (blob:) are how a chart becomes a PNG.
+# inline style is allowed, by its hash: the one that the chart library puts into each picture.
+# Images from memory (blob:) are how a chart becomes a PNG.
 HEADERS = (
     (
         b"content-security-policy",
