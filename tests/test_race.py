@@ -7,7 +7,20 @@ import math
 import numpy as np
 import pytest
 
-from lingape import Bounded, Problem, Race, canonical, run, soare, soare_tied, sphere
+from lingape import (
+    Bounded,
+    Gaussian,
+    Problem,
+    Race,
+    Signed,
+    ZeroOne,
+    canonical,
+    run,
+    soare,
+    soare_tied,
+    sphere,
+)
+from lingape.environments.two_valued import TwoValued
 from lingape.errors import InvalidBound, InvalidReward, InvalidState
 from lingape.evidence.base import BlockKernel, ContestKernel, Guess, Sums
 from lingape.evidence.bounded import curvature
@@ -306,6 +319,37 @@ def test_lanes_agree_on_every_kind_of_noise(name):
         )
         assert plain.certificate.arm == fast.certificate.arm
         assert plain.certificate.gap_bound == fast.certificate.gap_bound
+
+
+class Losses(TwoValued):
+    """Rewards of -1 or 0."""
+
+    reward_range = -1.0, 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "kind", "theta"),
+    [
+        ("binary", ZeroOne, [0.2, 0.5]),
+        ((0.0, 1.0), ZeroOne, [0.2, 0.5]),
+        ((-1.0, 0.0), Losses, [-0.2, -0.5]),
+        ((-1.0, 1.0), Signed, [0.2, 0.5]),
+        ("normal", Gaussian, [0.2, 0.5]),
+        (1.0, Gaussian, [0.2, 0.5]),
+    ],
+)
+def test_an_arm_without_features_has_an_answer(noise, kind, theta):
+    """All its rewards are 0, which may be the least or the most that is paid: without variance."""
+    arms = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    paying = kind(arms, theta)
+    plain, fast = (
+        run(Race(Problem(arms, noise=noise)), paying, seed=1, max_pulls=3_000, lane=lane)
+        for lane in ("plain", "compiled")
+    )
+    assert fast.lane == "compiled"
+    assert plain.counts.tolist() == fast.counts.tolist()
+    assert plain.certificate.settled
+    assert plain.certificate.arm == paying.means.argmax()
 
 
 def test_lanes_agree_on_many_arms():

@@ -39,6 +39,7 @@ from .base import (
 DEEPEST = 0.5  # no reward lowers a factor to less than 1 - DEEPEST
 PRIOR_PULLS = 10.0  # how many pulls the variance that follows from the mean counts for
 NARROWEST = 1e-4  # of the variance that a mean allows
+SMALLEST = 1e-16  # of an arm whose features are all 0, which allow none: plans divide by it
 CHUNK = 1_000_000  # numbers at a time
 
 
@@ -73,7 +74,7 @@ class BoundedEvidence:
         middle = (float(sums.sum()) + 0.5) / (float(counts.sum()) + 1.0)
         prior = leverages * (0.5 / min(middle, 1.0 - middle))
         m = (np.clip((means - low) / width, 0.0, 1.0) + prior * middle) / (1.0 + prior)
-        most = m * (1.0 - m)
+        most = np.maximum(m * (1.0 - m), SMALLEST)
         variances = most
         if not isinstance(self.noise, Binary):
             spread = np.maximum(squares - 2.0 * m * sums + counts * m**2, 0.0)
@@ -169,11 +170,11 @@ def _expect(
         s, s2 = _moved(evidence, told, k)
         spread[k] = max(s2 - 2.0 * m * s + counts[k] * m**2, 0.0)
         scatter += spread[k]
-        allowed += counts[k] * m * (1.0 - m)
+        allowed += counts[k] * max(m * (1.0 - m), SMALLEST)
         guess.means[k] = m
     share = min(1.0, (scatter + PRIOR_PULLS / 4) / (allowed + PRIOR_PULLS / 4))
     for k in range(len(means)):
-        most = guess.means[k] * (1.0 - guess.means[k])
+        most = max(guess.means[k] * (1.0 - guess.means[k]), SMALLEST)
         variance = most
         if not evidence.binary:
             variance = (PRIOR_PULLS * share * most + spread[k]) / (PRIOR_PULLS + counts[k])
