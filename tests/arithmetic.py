@@ -3,10 +3,11 @@
 OpenBLAS, which NumPy brings along, has kernels for each kind of processor, and these round
 differently. Where several plans are equally good, the last digit decides between them, and with it
 what happens afterwards. Import this before NumPy. It can only do so on Linux and x86-64 with
-AVX2, and says in FIXED whether it did.
+AVX2, and NumPy from 2.5 on adds up in other ways. FIXED says whether sums are those of the guides.
 """
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 try:
@@ -16,3 +17,5 @@ except OSError:
 FIXED = False
 if " avx2 " in _processor:
     FIXED = os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell") == "Haswell"
+if tuple(map(int, version("numpy").split(".")[:2])) >= (2, 5):
+    FIXED = False
