@@ -33,7 +33,7 @@ def assert_fit(text, allowed="\n\t"):
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("arms.csv").write_text(f'name,x,y\nplain,1,0\n"{ODD}",0,1\n', newline="")
+    Path("arms.csv").write_text(f'plain,1,0\n"{ODD}",0,1\n', newline="")
     return tmp_path
 
 

@@ -39,7 +39,7 @@ PLAIN = "echo {features} | awk '{print $2}'"
 @pytest.fixture
 def arms(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("arms.csv").write_text("name,x,y\nred,1,0\nblue,0,1\nred and blue,0.5,0.5\n")
+    Path("arms.csv").write_text("red,1,0\nblue,0,1\nred and blue,0.5,0.5\n")
     return "arms.csv"
 
 

@@ -90,7 +90,7 @@ def test_texts_are_never_to_be_encoded_as_numbers():
         (["--factor", "shots"], "constant, tone=dry, shots=1, shots=3"),
         (["--interactions", "all"], "constant, tone=dry, shots, tone=dry:shots"),
         (["--interactions", "tone:shots"], "constant, tone=dry, shots, tone=dry:shots"),
-        (["--ignore", "tone", "--name", "no"], "shots"),
+        (["--ignore", "tone", "--name", "no"], "constant, shots"),
         (["--ignore", "tone", "--number", "shots", "--name", "no"], "constant, shots"),
         (["--exclude", "tone=dry,shots=3"], "constant, tone=dry, shots"),
     ],
@@ -132,16 +132,16 @@ def test_a_table_as_pandas_writes_it():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame([[0.5, 0.1, 0.2], [0.3, 0.7, 0.1], [0.9, 0.2, 0.4]])
     frame.to_csv("arms.csv")
-    names, features, notes = read_arms("arms.csv")
-    assert names is None and features == frame.to_numpy().tolist()
+    names, arms, notes = read_arms("arms.csv")
+    assert names == arms.names and arms == Factors.from_table(frame)
     assert notes == [
         "The first row has headings, some of which are numbers.",
         "The first column only numbers the rows, and was left out.",
         "Numbers: 0, 1, 2.",
-        "3 arms, 3 features: 0, 1, 2.",
+        "3 arms, 4 features: constant, 0, 1, 2.",
     ]
     frame.drop(1).to_csv("arms.csv")  # its index has a gap
-    assert read_arms("arms.csv").features == [[0.5, 0.1, 0.2], [0.9, 0.2, 0.4]]
+    assert read_arms("arms.csv").features.tolist() == [[1, 0.5, 0.1, 0.2], [1, 0.9, 0.2, 0.4]]
     frame.to_csv("arms.csv", index=False)
     refused = new(code=1).stderr
     assert "The first row of arms.csv, 0, 1, 2, may be headings or an arm" in refused

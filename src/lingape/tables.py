@@ -68,9 +68,9 @@ def read_arms(
 
     A table has one row per arm. Columns of text are factors; a first one that is different in
     every row, or one with a heading such as "name" or "user_id", holds names. Columns of numbers
-    are features as they are; beside factors, or if `numbers` names them, there is a constant too.
-    What cannot be told is refused. An NPY file is an array of shape (K, d). A TOML file has the
-    arguments of Factors.
+    have a linear effect, beside a constant, as with Factors.from_table. What cannot be told is
+    refused. Numbers without any headings are features as they are, and so is an NPY file, an array
+    of shape (K, d): then an arm of zeros pays 0. A TOML file has the arguments of Factors.
 
     path: the file; its ending says what it is.
     name: the column that holds names.
@@ -114,10 +114,10 @@ def read_arms(
         what=str(path),
         typed=parquet,
         first=raw.first,
-        modelled=any(modelled.values()),
+        modelled=raw.titled or any(modelled.values()),
     )
     notes = [*raw.notes, *roles.notes]
-    if not roles.factors and not said.numbers and not any(modelled.values()):
+    if not (raw.titled or roles.factors or said.numbers or any(modelled.values())):
         features = [list(map(float, row)) for row in zip(*roles.columns.values(), strict=True)]
         return _with_features(roles.names, features, list(roles.columns), notes)
     made = Factors.of_table(roles, **modelled)
@@ -144,10 +144,12 @@ def _nothing_said(path: str | Path, said: Said, modelled: dict[str, Any]) -> Non
 class _Raw(NamedTuple):
     """A table as it is in a file.
 
+    titled: whether it has headings; else titles only count columns.
     first: the number of the first row of cells.
     notes: what is worth saying about how they were read.
     """
 
+    titled: bool
     titles: list[str]
     rows: list[list[Any]]
     first: int
@@ -167,7 +169,7 @@ def _from_csv(path: str | Path, header: bool | None) -> _Raw:
         raise InvalidProblem(f"{path} cannot be read as CSV: {in_words(reason)}.") from reason
     notes = [] if separator == "," else [f"Cells are separated by {SEPARATORS[separator]}."]
     if not rows:
-        return _Raw([], [], 1, notes)
+        return _Raw(False, [], [], 1, notes)
     for line, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise InvalidProblem(
@@ -184,7 +186,7 @@ def _from_csv(path: str | Path, header: bool | None) -> _Raw:
     titles = rows[0] if header else [f"column {i}" for i in range(1, len(rows[0]) + 1)]
     rows = rows[1:] if header else rows
     cells = _with_points(rows, titles, separator, path, notes)
-    return _Raw(titles, cells, 2 if header else 1, notes)
+    return _Raw(header, titles, cells, 2 if header else 1, notes)
 
 
 def _separated(text: str) -> tuple[str, list[list[str]]]:
@@ -317,7 +319,7 @@ def _from_parquet(path: str | Path) -> _Raw:
     polars = imported("polars", "Parquet files need", extra="tables")
     try:
         table = polars.read_parquet(path)
-        return _Raw(list(table.columns), [list(row) for row in table.iter_rows()], 1, [])
+        return _Raw(True, list(table.columns), [list(row) for row in table.iter_rows()], 1, [])
     except (OSError, polars.exceptions.PolarsError) as reason:
         raise InvalidProblem(f"{path} cannot be read as Parquet: {in_words(reason)}.") from reason
 

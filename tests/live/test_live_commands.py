@@ -50,7 +50,7 @@ def test_an_experiment_from_the_shell(place, arms, tmp_path):
         return invoke(command, place, "ads", *rest, code=code)
 
     begin = ["new", arms, "--noise-scale", 0.1, "--explorer", "lingape"]
-    notes = "Names: 'name'. Numbers: x, y. 2 arms, 2 features: x, y.\n"
+    notes = "Names: 'name'. Numbers: x, y. 2 arms, 3 features: constant, x, y.\n"
     assert call(*begin) == call(*begin) == f"{notes}ads: 2 arms, 0 rewards.\n"
     first, second = (line.split("\t") for line in call("ask", "-n", 2).splitlines())
     assert first[1:] == ["0", "red"] and second[1:] == ["1", "blue"]

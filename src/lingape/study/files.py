@@ -19,16 +19,17 @@ def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
     """Return the arms in a file, with a θ, as an instance that has the file's name.
 
     path: of a table of arms, as for `read_arms`.
-    theta: the weights of their features, which give their mean rewards.
+    theta: the weights of their features, which give their mean rewards. Where the table has
+        headings, the first is that of the constant.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> from lingape.study import read_instance
     >>> path = Path(tempfile.mkdtemp(), "arms.csv")
     >>> size = path.write_text("width,height\\n1,0\\n0,1\\n1,1\\n")
-    >>> instance = read_instance(path, theta=[0.5, 0.2])
+    >>> instance = read_instance(path, theta=[0.1, 0.5, 0.2])
     >>> instance.name, instance.arms.shape
-    ('arms.csv', (3, 2))
+    ('arms.csv', (3, 3))
     """
     world = Gaussian(read_arms(path).features, list(theta))  # which checks them
     return Instance(Path(path).name, np.array(world.arms), np.array(world.theta))
