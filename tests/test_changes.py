@@ -226,6 +226,8 @@ def test_arms_that_cannot_be_added_or_retired():
         Problem(np.eye(2), noise=1).with_arms([[1e17, 1e17]])
     with pytest.raises(InvalidProblem, match="the 2 features of the others; got 3"):
         plain.with_arms([[0, 1, 2]])
+    with pytest.raises(InvalidProblem, match="give names= with 1; got 0"):
+        plain.replace(names=["a", "b"]).with_arms([[3, 0]])
     with pytest.raises(InvalidProblem, match="at least 2 answers"):
         plain.with_retired(0)
     with pytest.raises(InvalidArm, match="retired already"):

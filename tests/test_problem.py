@@ -160,6 +160,8 @@ def test_check_arm():
     for bad in (2, -1, 0.0, "0", None):
         with pytest.raises(InvalidArm, match="from 0 to 1"):
             problem.check_arm(bad)
+    with pytest.raises(InvalidArm, match="'b'. That is the name of arm 1"):
+        problem.replace(names=["a", "b"]).check_arm("b")
 
 
 def test_dependent_up_to_the_rounding_of_a_product():

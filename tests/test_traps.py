@@ -123,6 +123,11 @@ def test_factors_in_toml():
     assert "say all of it in the TOML file" in refused.stderr
     table("tone = 3\n", "arms.toml")
     assert "needs a table [factors]" in new(arms="arms.toml", code=1).stderr
+    table('[factor]\ntone = ["a", "b"]\n', "arms.toml")
+    assert "'exclude', 'per_arm'; got 'factor'" in new(arms="arms.toml", code=1).stderr
+    for key in ("per_arm = true", 'numbers = ["tone", "dose"]'):
+        table(f'[factors]\ntone = ["a", "b"]\n{key}\n', "arms.toml")
+        assert "above [factors], or call the factor" in new(arms="arms.toml", code=1).stderr
     table('interactions = 3\n[factors]\ntone = ["a", "b"]\n', "arms.toml")
     assert "interactions must be a list" in new(arms="arms.toml", code=1).stderr
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.effects import cases, comparisons, misses
-from lingape import Factors, InvalidArgument, Mixture, Problem, Values
+from lingape import Factors, InvalidArgument, InvalidArm, Mixture, Problem, Values
 from lingape.bounds.mixture import EXCESS_WEIGHTS, EXCESSES
 from lingape.testing import errors_allowed
 from lingape.values import contrast_weights
@@ -335,8 +335,11 @@ def test_what_cannot_be_pulled_may_pay_anything():
 
 def test_mistakes():
     values = told(Problem(np.eye(2), noise=1.0, names=["a", "b"]), [0, 0])
-    with pytest.raises(InvalidArgument, match="Factors"):
+    with pytest.raises(InvalidArgument, match=r"Factors.*values\(\)\.gaps\(arm\)"):
         values.effects()
+    for look in (values.arms, lambda arms: values.gaps(0, arms)):
+        with pytest.raises(InvalidArm, match="from 0 to 1; got 9"):
+            look([9])
     with pytest.raises(InvalidArgument, match="Say which arm is the control"):
         values.lifts()
     with pytest.raises(InvalidArgument, match="No arm is called 'c'"):

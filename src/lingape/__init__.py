@@ -1,4 +1,4 @@
-"""Find the best of many options in the fewest noisy trials, with a guarantee.
+"""Find the best of many options in few noisy trials, with a guarantee.
 
 Each option (arm) has a feature vector x; a trial pays xᵀθ plus noise; θ is unknown. An explorer is
 asked which arm to pull and told what it paid, until it knows which arm is best::

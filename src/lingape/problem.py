@@ -235,6 +235,8 @@ class Problem:
         if type(arm) is int and 0 <= arm <= last:  # as most are
             return arm
         advice = "It is the number of a row of arms. Nothing was recorded."
+        if isinstance(arm, str) and self.names is not None and arm in self.names:
+            advice = f"That is the name of arm {self.names.index(arm)}. Nothing was recorded."
         return checked_whole("An arm", arm, most=last, advice=advice, error=InvalidArm)
 
     def check_pull(self, arm: Any) -> int:
@@ -437,6 +439,11 @@ class Problem:
                     f"{new.shape[1]}."
                 )
             rows, called = np.vstack([self.arms, new]), list(names)
+            if self.names is not None and len(called) != len(new):
+                raise InvalidProblem(
+                    "The arms have names, so new ones need names too: give names= with "
+                    f"{len(new)}; got {len(called)}."
+                )
         if self.names is not None or called:
             changes["names"] = [*(self.name(arm) for arm in range(len(self))), *called]
         for name in ("pullable", "answers"):

@@ -347,9 +347,14 @@ def _from_toml(path: str | Path) -> Factors:
         raise InvalidProblem(f"{path} cannot be read as TOML: {in_words(reason)}.") from reason
     unknown = [key for key in data if key not in TOML_KEYS]
     if unknown or not isinstance(data.get("factors"), Mapping):
-        got = f"; got {', '.join(unknown)}" if unknown else ""
+        got = f"; got {', '.join(map(repr, unknown))}" if unknown else ""
         raise InvalidProblem(
             f"{path} needs a table [factors] with the levels of each, such as tone = "
-            f'["warm", "dry"], and before it may have {", ".join(TOML_KEYS[1:])}{got}.'
+            f'["warm", "dry"], and before it may have {", ".join(map(repr, TOML_KEYS[1:]))}{got}.'
+        )
+    if misplaced := [key for key in TOML_KEYS if key in data["factors"]]:
+        raise InvalidProblem(
+            f"{path} has {misplaced[0]!r} below [factors], where everything is a factor. Write it "
+            "above [factors], or call the factor something else."
         )
     return Factors(data.pop("factors"), **data)

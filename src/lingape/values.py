@@ -259,7 +259,7 @@ class Values:
 
         arms: of which arms, by number; all unless given.
         """
-        chosen = slice(None) if arms is None else np.asarray(arms, dtype=np.int64)
+        chosen = self._chosen(arms)
         estimate, (least, most) = self._estimate, self._possible
         return self._intervals(
             estimate.features[chosen], estimate.means[chosen], least[chosen], most[chosen]
@@ -272,7 +272,7 @@ class Values:
         arms: which others, by number; all unless given.
         """
         estimate, base = self._estimate, self.problem.check_arm(arm)
-        chosen = slice(None) if arms is None else np.asarray(arms, dtype=np.int64)
+        chosen = self._chosen(arms)
         least, most = self._possible
         return self._intervals(
             estimate.features[chosen] - estimate.features[base],
@@ -356,11 +356,14 @@ class Values:
         found = self.contrasts(np.array([zero if row is None else row for row in rows]))
         return [None if row is None else gap for row, gap in zip(rows, found, strict=True)]
 
+    def _chosen(self, arms: Sequence[int] | IntArray | None) -> slice | list[int]:
+        return slice(None) if arms is None else [self.problem.check_arm(arm) for arm in arms]
+
     def _factors(self, who: str) -> Factors:
         if self.problem.factors is None:
             raise InvalidArgument(
                 f"{who} needs arms that are combinations of factors; these have only features. "
-                "State the problem with Factors(...), or compare arms with gaps()."
+                "State the problem with Factors(...), or compare arms: values().gaps(arm)."
             )
         return self.problem.factors
 

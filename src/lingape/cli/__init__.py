@@ -32,7 +32,7 @@ live.add_command(live_run)
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lingape")
 def main() -> None:
-    """Find the best of many options in the fewest noisy trials, with a guarantee."""
+    """Find the best of many options in few noisy trials, with a guarantee."""
 
 
 for _name in COMMANDS:

@@ -112,7 +112,7 @@ def create_app(
     app = FastAPI(
         title="lingape",
         version=__version__,
-        summary="Find the best of many options in the fewest noisy trials, with a guarantee.",
+        summary="Find the best of many options in few noisy trials, with a guarantee.",
         docs_url=None,  # FastAPI's pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # that would send clients wherever the header Host says
