@@ -288,7 +288,7 @@ def test_the_shell(server, name, tmp_path):
 
     arms = tmp_path / "arms.csv"
     begin = ["new", arms, "--explorer", "lingape"]
-    notes = "Names: 'name'. Numbers: x, y. 2 arms, 2 features: x, y.\n"
+    notes = "Names: 'name'. Numbers: x, y. 2 arms, 3 features: constant, x, y.\n"
     assert call(*begin, "--noise-scale", 0.1) == f"{notes}{name}: 2 arms, 0 rewards.\n"
     assert json.loads(call(*begin, "--noise-scale", 0.1, "--json"))["arms"] == 2
     assert "noise (0.1 there, 'binary' now)" in call(*begin, "--binary", code=1)
