@@ -42,6 +42,10 @@ def rage_by_pairs(problem: Problem) -> Explorer:
     return RAGE(problem.replace(delta=problem.delta / int(problem.can_answer.sum())))
 
 
+def static(problem: Problem) -> Explorer:
+    return XYStatic(problem, bound=FixedDesign())
+
+
 def static_by_pairs(problem: Problem) -> Explorer:
     return XYStatic(problem, bound=FixedDesign(comparisons="K^2"))
 
@@ -59,7 +63,7 @@ def main() -> None:
     for instance in INSTANCES:
         pairs: list[tuple[str, Build, Build, int]] = [("RAGE", rage_by_pairs, RAGE, 40)]
         if instance.problem().plain:
-            pairs.append(("XYStatic", static_by_pairs, XYStatic, 20))
+            pairs.append(("XYStatic", static_by_pairs, static, 20))
         for name, before, after, seeds in pairs:
             means = [mean_pulls(build, instance, seeds) for build in (before, after)]
             row = {"instance": instance.name, "explorer": name}

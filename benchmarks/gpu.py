@@ -12,13 +12,12 @@ from typing import Any
 
 from benchmarks import record
 from benchmarks.gpu_workers import alone, gpu_or_exit, side_by_side
-from benchmarks.rounds import DROPPING, PAPER, TRACKING, Build
+from benchmarks.rounds import DROPPING, EVENLY, PAPER, TRACKING, Build
 from lingape import (
     Instance,
     LinGapE,
     Problem,
     Race,
-    Uniform,
     run_many,
     soare,
     sphere,
@@ -37,7 +36,7 @@ CASES: tuple[tuple[str, Build, Instance, int, int], ...] = (
     ("paper's bound, elimination", DROPPING, soare(5, 0.01), 1 << 18, 10_000),
     ("Mixture, greedy", LinGapE, soare(5, 0.01), 1 << 18, 10_000),
     ("Race", Race, soare(5, 0.01), 1 << 18, 5_000),
-    ("Uniform", Uniform, soare(5, 0.01), 1 << 18, 10_000),
+    ("Uniform, FixedDesign", EVENLY, soare(5, 0.01), 1 << 18, 10_000),
 )
 REPEATS = 3
 UNTIL_SETTLED = soare(5, 0.3), 1 << 20, 2_000  # runs on the GPU, and on a core

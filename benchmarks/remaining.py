@@ -143,8 +143,8 @@ def cases() -> dict[str, Case]:
             for explorer in ("race", "lingape")
             for place in (polynomial(9, 3, 2), hypercube(4, 3), sparse(60, 12, 2, 5))
         },
-        "uniform, any means": Case(any_means, explorer="uniform"),
-        "xy_static, any θ": Case(any_theta, explorer="xy_static"),
+        "uniform, any means": Case(any_means, explorer="uniform(bound=fixed_design)"),
+        "xy_static, any θ": Case(any_theta, explorer="xy_static(bound=fixed_design)"),
     }
 
 

@@ -9,6 +9,7 @@ from benchmarks import yardsticks
 from benchmarks.timing import REPEATS, Figure, fastest, seconds_of
 from lingape import (
     Explorer,
+    FixedDesign,
     Instance,
     LinGapE,
     Problem,
@@ -24,6 +25,7 @@ from lingape import (
 Build = Callable[[Problem], Explorer]
 PAPER = functools.partial(LinGapE, bound=SelfNormalized(comparisons="K^2"))
 TRACKING = functools.partial(PAPER, pull=Tracking())
+EVENLY = functools.partial(Uniform, bound=FixedDesign())
 DROPPING = functools.partial(PAPER, elimination="sample")
 BOTH = (("paper's bound", PAPER), ("Mixture", LinGapE))
 PASSES = "passes of X @ v"
@@ -69,7 +71,7 @@ def compiled_figures() -> Iterator[Figure]:
         ("paper's bound, elimination", DROPPING, None),
         ("Mixture, greedy", LinGapE, True),
         ("Race", Race, None),
-        ("Uniform", Uniform, None),
+        ("Uniform, FixedDesign", EVENLY, None),
     ):
         one = compiled_round(small, build, 300_000)
         beside = {"times the noise alone": one / noise}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lingape import (
+    FixedDesign,
     LinGapE,
     Mixture,
     SelfNormalized,
@@ -29,6 +30,7 @@ PARTS = {
     "few at first": lambda p: LinGapE(p, start="spanning"),
     "uniform": Uniform,
     "static": XYStatic,
+    "static, by its own bound": lambda p: XYStatic(p, bound=FixedDesign()),
     "one by one": lambda p: LinGapE(p, bound=Mixture(scales=3)),
 }
 

@@ -70,7 +70,7 @@ BUILDERS["xy_static_greedy"] = functools.partial(_plain, XYStatic, design="greed
 BUILDERS["xy_static_printed"] = functools.partial(
     _plain, XYStatic, bound=FixedDesign("printed"), ridge=0.01
 )
-BUILDERS["xy_static_mixture"] = functools.partial(_plain, XYStatic, bound=Mixture())
+BUILDERS["xy_static_fixed_design"] = functools.partial(_plain, XYStatic, bound=FixedDesign())
 BUILDERS["xy_oracle_estimated"] = functools.partial(_oracle, test="estimated")
 
 BOUND_BUILDERS = dict(BOUNDS) | {

@@ -477,7 +477,7 @@ def test_compiled_lane_recovers_from_an_ill_conditioned_start():
     instance = polynomial(21, 4, 0)
     counts = []
     for lane in ("plain", "compiled"):
-        explorer = XYStatic(instance.problem(), bound=Mixture())
+        explorer = XYStatic(instance.problem())
         run(explorer, instance.gaussian(), seed=0, max_pulls=60, lane=lane)
         counts.append(explorer.counts.tolist())
     assert counts[0] == counts[1]

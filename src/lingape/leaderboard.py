@@ -37,7 +37,7 @@ VARIANTS = (
     "lingape(bound=stylised)",
     "lin_game(bound=self_normalized)",
     "lazy_track_and_stop(bound=jedra_proutiere)",
-    "xy_static(bound=mixture)",
+    "xy_static(bound=fixed_design)",
 )
 # The paper's settings, near ties, random and sparse arms, many and few for the dimension, items
 # that cannot be pulled, and designed experiments.

@@ -53,8 +53,8 @@ class FixedDesign(NormWidths, Bound):
 
     >>> from lingape import FixedDesign, Problem, XYStatic
     >>> problem = Problem([[1, 0], [0, 1]], noise=1.0)
-    >>> XYStatic(problem).bound
-    FixedDesign(constants='corrected', comparisons='K-1')
+    >>> XYStatic(problem, bound=FixedDesign()).certificate().proven
+    True
     >>> as_published = FixedDesign("printed", comparisons="K^2")
     >>> XYStatic(problem, bound=as_published, ridge=1.0).certificate().proven
     False

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..bounds import Bound, FixedDesign
+from ..bounds import Bound, Mixture
 from ..plans import Proportions
 from ..problem import Problem
 from ..scaffold.planned import PlannedExplorer
@@ -20,11 +20,11 @@ class Uniform(PlannedExplorer):
     ...     arm = explorer.ask()
     ...     explorer.tell(arm, reward=[1.0, 0.0][arm])
     >>> explorer.recommend(), explorer.counts.tolist()
-    (0, [10, 9])
+    (0, [9, 9])
     """
 
     def __init__(
-        self, problem: Problem, *, bound: Bound = FixedDesign(), ridge: float | None = None
+        self, problem: Problem, *, bound: Bound = Mixture(), ridge: float | None = None
     ) -> None:
         super().__init__(problem, bound=bound, ridge=ridge)
         self.follow(Proportions(np.full(len(problem), 1.0 / len(problem))))

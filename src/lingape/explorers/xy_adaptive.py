@@ -31,7 +31,8 @@ class XYAdaptive(PhasedExplorer):
     monotone: whether an arm once discarded stays out. As published (False) it may come back, and
         does: a phase about few arms learns little of the others. It may even cycle
         without end, so that this is for reproducing published figures.
-    bound: as for XYStatic; with corrected constants phase j gets 6/(π²j²) of δ.
+    bound: FixedDesign() has its constants right, and phase j gets 6/(π²j²) of δ;
+        FixedDesign("printed") is as in Proposition 1.
     design, ridge: as for XYStatic.
 
     The published box divides by the number of pulls twice; the reading here is the one that makes

@@ -28,7 +28,8 @@ class XYOracle(PlannedExplorer):
     theta: the true θ, which no explorer that finds anything may know.
     test: "true" compares intervals with the true gaps, as Soare et al. and the paper do;
         "estimated" with the estimated ones.
-    bound, ridge: as for XYStatic; the paper's authors use ridge=1 and K comparisons.
+    bound: FixedDesign() has its constants right, FixedDesign("printed") as in Proposition 1.
+    ridge: as for XYStatic. The paper's authors use ridge=1 and K comparisons.
 
     >>> from lingape import Problem, XYOracle
     >>> explorer = XYOracle(Problem([[1, 0], [1, 0.1], [0, 1]], noise=1.0), theta=[5, 1])

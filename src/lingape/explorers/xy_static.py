@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bounds import Bound, FixedDesign
+from ..bounds import Bound, Mixture
 from ..designs import differences, even_xy, trimmed
 from ..errors import InvalidArgument
 from ..plans import OneByOne
@@ -22,11 +22,12 @@ class XYStatic(PlannedExplorer):
     their gap.
 
     problem: the arms, and what counts as an answer.
-    bound: FixedDesign() has its constants right, FixedDesign("printed") as in Proposition 1.
+    bound: decides when to stop. FixedDesign() is that of Soare et al. with its constants right,
+        FixedDesign("printed") as in Proposition 1; both need more samples than Mixture().
     design: "rounded" follows proportions within 1 % of optimal that treat like arms alike;
         "greedy" picks pulls one by one, each to shorten the longest difference most.
-    ridge: λ added to the design matrix, as the paper's experiments on real data do; the bound
-        ignores the bias this brings, so that it takes FixedDesign("printed").
+    ridge: λ of the estimate, for bounds around a ridge estimate. FixedDesign("printed") takes it
+        too, as the paper's experiments on real data do, and ignores the bias that it brings.
 
     Here the last arm says nothing about how the other two compare, so it is pulled once:
 
@@ -36,7 +37,7 @@ class XYStatic(PlannedExplorer):
     ...     arm = explorer.ask()
     ...     explorer.tell(arm, reward=[1.0, 0.0, 0.5][arm])
     >>> explorer.recommend(), explorer.counts.tolist()
-    (0, [11, 10, 1])
+    (0, [9, 9, 1])
     """
 
     settings: ClassVar[tuple[str, ...]] = ("design",)
@@ -45,7 +46,7 @@ class XYStatic(PlannedExplorer):
         self,
         problem: Problem,
         *,
-        bound: Bound = FixedDesign(),
+        bound: Bound = Mixture(),
         design: Literal["rounded", "greedy"] = "rounded",
         ridge: float | None = None,
     ) -> None:
