@@ -172,6 +172,10 @@ def test_an_index_beside_factors():
         "2020,2021,2022\n0.1,0.2,0.3\n0.4,0.5,0.7\n",
         "10,20,50\n0.1,0.2,0.3\n0.4,0.5,0.7\n",
         "model,10,20,50\na,0.1,0.2,0.3\nb,0.4,0.5,0.7\n",
+        "model,10,20\na,5.5,1\nb,3,7\n",  # a column of whole numbers
+        "model,2019,2020\na,5,1\nb,3,7\n",
+        "2019,2020\n5,1\n3,7\n",
+        "model,2019\na,5\nb,3\n",
         "dose,1\n5,0.3\n9,0.4\n",  # a text above numbers
         "warm,short\ndry,short\nwarm,long\n",  # texts that are levels
     ],
@@ -192,6 +196,8 @@ def test_a_first_row_that_may_be_either(text):
         ("1,0\n0,1\n0.7,0.7\n", 3),
         ("red,0,1\nblue,1,0\n", 2),
         ("a,1,2\nb,3,4\n", 2),
+        ("a,2,5\nb,3,4\nc,1,6\n", 3),
+        ("5\n3\n2\n", 3),
         ("name,2020,2021\nred,1,0\nblue,0,1\n", 2),
         ("name,10,50\nred,1,0\nblue,0,1\n", 2),
     ],

@@ -250,7 +250,10 @@ def _has_header(rows: list[list[str]], separator: str, path: str | Path, notes: 
         value is None and numbers and None not in numbers
         for value, numbers in zip(values, below, strict=True)
     )
-    if above or _like_headings([values[i] for i in counted], [below[i] for i in counted]):
+    lone = len(values) == 1  # a list of numbers, which needs no heading
+    if above or (
+        not lone and _like_headings([values[i] for i in counted], [below[i] for i in counted])
+    ):
         shown = ", ".join(first[:4]) + (", ..." if len(first) > 4 else "")
         raise InvalidProblem(
             f"The first row of {path}, {shown}, may be headings or an arm. Say header=True or "
@@ -260,23 +263,20 @@ def _has_header(rows: list[list[str]], separator: str, path: str | Path, notes: 
 
 
 def _like_headings(first: list[Any], below: list[list[float | None]]) -> bool:
-    """Whether numbers may be headings: they count, or have nothing to do with those below."""
-    if len(first) < 2 or len(set(first)) < len(first):
-        return False
-    if not all(value.is_integer() for value in first):
+    """Whether numbers may be headings: they count, or each is none like those below it."""
+    if len(set(first)) < len(first) or not all(value.is_integer() for value in first):
         return False
     others = [value for column in below for value in column if value is not None]
-    if consecutive(first):
+    if len(first) > 1 and consecutive(first):
         fractions = any(not value.is_integer() for value in others)
         indicators = {*first, *others} <= {0.0, 1.0}
-        return len(first) > 2 or fractions or (first[0] == 0.0 and not indicators)
-    if set(first) <= {-1.0, 0.0, 1.0}:
+        if len(first) > 2 or fractions or (first[0] == 0.0 and not indicators):
+            return True
+    if set(first) <= {-1.0, 0.0, 1.0} or len(below[0]) < 2:  # below headings are two arms or more
         return False
     for value, column in zip(first, below, strict=True):
         found = [one for one in column if one is not None]
         if not found or min(found) <= value <= max(found):
-            return False
-        if all(one.is_integer() for one in found):
             return False
     return True
 
