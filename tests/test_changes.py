@@ -70,6 +70,17 @@ def test_an_arm_with_a_direction_of_its_own_can_be_retired(kind):
     assert explorer.recommend() == 1
 
 
+@pytest.mark.parametrize("kind", [Race, LinGapE])
+def test_an_arm_of_which_nothing_is_known_cannot_be_retired(kind):
+    explorer = kind(Problem(np.eye(3), noise=0.2))
+    for arm in (0, 1):
+        explorer.tell(arm, 0.5)
+    with pytest.raises(InvalidArm, match="no reward yet"):
+        changed(explorer, explorer.problem.with_retired(2))
+    explorer.tell(2, 0.5)
+    assert changed(explorer, explorer.problem.with_retired(2)).ask() != 2
+
+
 def test_lingape_goes_on_as_if_the_arms_had_always_been_there():
     wide = Problem([*ARMS, [0.9, 0.3]], noise=1.0).replace(began=3)
     late, early = LinGapE(Problem(ARMS, noise=1.0)), LinGapE(wide)
@@ -230,6 +241,8 @@ def test_arms_that_cannot_be_added_or_retired():
         plain.replace(names=["a", "b"]).with_arms([[3, 0]])
     with pytest.raises(InvalidProblem, match="at least 2 answers"):
         plain.with_retired(0)
+    with pytest.raises(InvalidProblem, match="Without arm 1 all features are zero"):
+        Problem([[0], [1], [0]], noise=1).with_retired(1)
     with pytest.raises(InvalidArm, match="retired already"):
         Problem(ARMS, noise=1).with_retired(0).with_retired(0)
     transductive = Problem.transductive([[1, 0], [0, 1]], [[1, 1], [1, -1], [2, 0]], noise=1)

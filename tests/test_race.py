@@ -352,6 +352,18 @@ def test_an_arm_without_features_has_an_answer(noise, kind, theta):
     assert plain.certificate.arm == paying.means.argmax()
 
 
+@pytest.mark.parametrize("noise", [1.0, "binary", "normal"])
+def test_rewards_that_nobody_asked_for_where_all_arms_are_the_same(noise):
+    for arms in itertools.product([0, 1], repeat=4):
+        explorer = Race(Problem([[1.0], [1.0]], noise=noise))
+        for arm in arms:
+            explorer.tell(arm, float(arm))
+        assert explorer.counts.tolist() == [arms.count(0), arms.count(1)]
+        while not explorer.done:
+            explorer.tell(explorer.ask(), 1.0)
+        assert explorer.certificate().gap_bound == 0.0
+
+
 def test_lanes_agree_on_many_arms():
     """Where plans look at some of the arms, beginning with those of the last plan."""
     instance = sphere(100, 3, seed=1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lingape import RAGE, Gaussian, Mixture, Problem, canonical, run, soare, sphere
-from lingape.errors import InvalidArm, InvalidBound, InvalidState
+from lingape.errors import InvalidArm, InvalidBound, InvalidProblem, InvalidState
 from lingape.testing import Tape, errors_allowed, pulls_of
 
 
@@ -214,3 +214,11 @@ def test_brings_its_own_bound():
         RAGE(Problem(np.eye(2), noise=1.0), bound=Mixture())
     with pytest.raises(InvalidBound, match="ridge"):
         RAGE(Problem(np.eye(2), noise=1.0), ridge=1.0)
+
+
+@pytest.mark.parametrize("arms, retired", [([[1, 1], [1, 0], [0, 0]], 0), (np.eye(3), 2)])
+def test_arms_that_no_longer_span_the_space(arms, retired):
+    problem = Problem(arms, noise=0.5).with_retired(retired)
+    with pytest.raises(InvalidProblem, match=r"an arm was retired.*problem\.anew"):
+        RAGE(problem)
+    RAGE(problem.anew())

@@ -286,7 +286,7 @@ WAYS = r"Say whether it names the arms \(name='{0}'\), .* or nothing \(ignore=\[
         ("t;x\nwarm;1.000,5\ndry;2,5\n", "thousands to some and decimals to others"),
         ("tone,x\nwärm,1\n".encode("latin-1"), 'not UTF-8.* "CSV UTF-8"'),
         ("tone,x\nwarm,1\n".encode("utf-16"), 'not UTF-8.* "CSV UTF-8"'),
-        ("constant,t\n1,a\n2,b\n2,a\n", "Two features would be called 'constant'.* Rename"),
+        ("constant,t\n1,a\n2,b\n2,a\n", "A number is called 'constant'.* Rename"),
         ("t,t=b\na,1\nb,2\na,3\n", "Two features would be called 't=b'.* Rename"),
     ],
 )

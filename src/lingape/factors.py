@@ -168,6 +168,11 @@ class Factors:
             )
         if not self.per_arm and len(set(self.columns)) < count:
             twice = next(name for name, times in Counter(self.columns).items() if times > 1)
+            if twice == self.columns[0]:
+                raise InvalidProblem(
+                    f"A number is called {twice!r}, as is the feature that all arms share. Rename "
+                    "it, or leave it out."
+                )
             raise InvalidProblem(
                 f"Two features would be called {twice!r}, after a factor and its level. Rename "
                 "the factor."

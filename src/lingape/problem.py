@@ -472,6 +472,11 @@ class Problem:
             raise InvalidArm(f"{self.name(index)} is retired already.")
         found = self.replace(retired=[*self.retired, index])
         needed = found.orthonormal[found.can_pull | found.can_answer]
+        if not needed.any():
+            raise InvalidProblem(
+                f"Without {self.name(index)} all features are zero: every arm that is left pays 0 "
+                "whatever θ is. Keep it."
+            )
         if found.reach < _rank(needed):
             raise InvalidProblem(
                 f"Without {self.name(index)} the arms that can be pulled do not span the answers, "

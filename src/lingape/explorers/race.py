@@ -227,8 +227,8 @@ class Race(Conversation):
 
         A block of which rewards are late, or lost, then does not hold up the others.
         """
-        if not self.blocks[-1].begun:
-            return
+        if not self.blocks[-1].begun or np.count_nonzero(self.in_play) == 1:
+            return  # also where all arms have the same features: the first block settles it
         if not self.estimate.ready:
             self.estimate.load(self.told.counts, self.told.sums)
         if self.estimate.ready:
@@ -424,6 +424,7 @@ class Race(Conversation):
         ]
         self._discard()
         self.estimate.load(self.told.counts, self.told.sums)
+        self._refuse_unknown()
         whole = [block for block in before.blocks if not self._lacks(block)]
         if not self.estimate.ready:
             self.blocks = whole or self.blocks

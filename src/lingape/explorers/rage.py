@@ -11,6 +11,7 @@ from ..bounds import Bound
 from ..bounds.base import no_ridge
 from ..certificate import TELLING_ASSUMPTION
 from ..designs import MinMax, differences, even_xy, g_optimal, rounded, trimmed
+from ..errors import InvalidProblem
 from ..least_squares import LeastSquares
 from ..printable import stated
 from ..problem import Problem
@@ -107,6 +108,11 @@ class RAGE(QuotaExplorer):
         self, problem: Problem, *, bound: Bound | None = None, ridge: float | None = None
     ) -> None:
         only_its_own(bound, "RAGE")
+        if problem.reach < problem.rank:
+            raise InvalidProblem(
+                "RAGE designs pulls that tell of all features, and the arms that can be pulled do "
+                "not: an arm was retired that alone did. Begin without it: problem.anew()."
+            )
         self._designed: tuple[IntArray, MinMax] | None = None  # for which items, and their design
         super().__init__(problem, bound=PhaseEnd(), ridge=ridge)
 

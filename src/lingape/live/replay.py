@@ -343,11 +343,6 @@ class Replay:
         explorer = make_explorer(self.created.explorer, problem, self.created.seed)
         self.blank = copy.deepcopy(explorer)
         explorer.continue_from(self.explorer)
-        if problem.reach < problem.rank and not explorer.estimate.ready:
-            raise InvalidArm(
-                "The other arms say nothing about what this one pays, and it has no reward yet. "
-                "Begin another experiment without it, or retire it once it has one."
-            )
         self.problem, self.explorer = problem, explorer
         self.averages.grow(len(problem))
         self.closings.grow(len(problem))

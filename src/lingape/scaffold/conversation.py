@@ -235,6 +235,14 @@ class Conversation(Savable):
             "can be added or retired. Race and LinGapE with Mixture() let arms come and go."
         )
 
+    def _refuse_unknown(self) -> None:
+        """Raise if no arm that is left says what a retired one pays, which has no reward."""
+        if self.problem.reach < self.problem.rank and not self.estimate.ready:
+            raise InvalidArm(
+                "The other arms say nothing about what this one pays, and it has no reward yet. "
+                "Begin another experiment without it, or retire it once it has one."
+            )
+
     def recommend(self) -> int:
         """Return the arm that won, or the best-looking one while not `done`."""
         return self.top()[0]
@@ -494,6 +502,7 @@ class ContestExplorer(Conversation):
         counts, sums = before.estimate.counts, before.estimate.sums
         more = len(self.problem) - len(counts)
         self.estimate.load(np.pad(counts, (0, more)), np.pad(sums, (0, more)))
+        self._refuse_unknown()
         self._look()
 
     def _allow(self, arm: int) -> None:
