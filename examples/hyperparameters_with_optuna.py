@@ -3,7 +3,7 @@
 Optuna searches spaces of any kind and has good guesses after a few dozen trials. lingape needs a
 list of settings and more trials, and then proves which is best. So they also go together: at the
 end, Optuna searches a continuous space, and lingape says which of its best trials really is best.
-Needs pip install '.[examples]', and takes some minutes; with --seeds 1 --epsilon 0.05, seconds.
+Needs pip install ".[examples]", and takes some minutes; with --seeds 1 --epsilon 0.05, seconds.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Four workers, each a process that runs evaluations of its own, share an experiment in a file. The
 model is simulated, so that this runs offline, and sees nothing but the text of a prompt. To ask a
-real one, set MODEL to its name. Needs pip install '.[examples]', and takes a minute or two.
+real one, set MODEL to its name. Needs pip install ".[examples]", and takes a minute or two.
 """
 
 import argparse

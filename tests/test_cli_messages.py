@@ -140,7 +140,7 @@ def test_commands_that_draw_ask_for_matplotlib_before_they_do_anything(name, her
     result = CliRunner().invoke(main, DRAWING[name].split())
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr == (
-        "Error: Drawing needs matplotlib, which is not installed: pip install 'lingape[plot]'.\n"
+        'Error: Drawing needs matplotlib, which is not installed: pip install "lingape[plot]".\n'
     )
     assert set(here.iterdir()) == before
 

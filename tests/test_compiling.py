@@ -371,4 +371,4 @@ def test_commands_say_what_makes_them_faster(tmp_path, monkeypatch, simulates, w
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 130
     assert WITHOUT_NUMBA + "\n" in result.stderr
-    assert "pip install 'lingape[sim]'" in WITHOUT_NUMBA
+    assert 'pip install "lingape[sim]"' in WITHOUT_NUMBA

@@ -479,7 +479,7 @@ def test_without_matplotlib(monkeypatch):
         lambda: plots.distribution({"a": [1]}),
         lambda: plots.save(None, "x"),
     ):
-        with pytest.raises(MissingExtra, match=r"pip install 'lingape\[plot\]'"):
+        with pytest.raises(MissingExtra, match=r'pip install "lingape\[plot\]"'):
             draw()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lingape import Factors, soare
-from lingape.errors import InvalidProblem
+from lingape.errors import InvalidArgument, InvalidProblem
 from lingape.study import read_instance
 from lingape.tables import read_arms
 
@@ -52,6 +52,8 @@ def test_all_kinds_of_tables_give_the_same_arms(tmp_path):
         assert np.array_equal(read_instance(tmp_path / name, [2, 0, 0]).arms, arms)
     with_constant = read_instance(tmp_path / "arms.parquet", [0, 2, 0, 0])
     assert np.array_equal(with_constant.arms, np.column_stack([np.ones(len(arms)), arms]))
+    with pytest.raises(InvalidArgument, match="its features, constant, column_0, column_1"):
+        read_instance(tmp_path / "arms.parquet", [2, 0, 0])
 
 
 def test_names_in_parquet(tmp_path):

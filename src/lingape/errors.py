@@ -257,7 +257,7 @@ class MissingExtra(LingapeError, ImportError):
     Traceback (most recent call last):
         ...
     lingape.errors.MissingExtra: Drawing needs matplotlib, which is not installed: pip
-    install 'lingape[plot]'.
+    install "lingape[plot]".
     """
 
 
@@ -267,7 +267,7 @@ def imported(package: str, who: str, *, extra: str) -> Any:
         return import_module(package)
     except ImportError as reason:
         raise MissingExtra(
-            f"{who} {package}, which is not installed: pip install 'lingape[{extra}]'."
+            f'{who} {package}, which is not installed: pip install "lingape[{extra}]".'
         ) from reason
 
 

@@ -168,7 +168,7 @@ def models(problem: Problem) -> dict[str, Problem]:
 
     These are main effects, with interactions (those of the problem, or of all pairs if it has
     none), and one feature per arm. Models that come to the same are one; those with more than
-    MOST_FEATURES features are left out.
+    64 features are left out, as they take long to simulate.
 
     >>> from lingape import Factors, Problem
     >>> from lingape.forecast import models

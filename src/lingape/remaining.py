@@ -44,8 +44,12 @@ CROSSED = (
 class Remaining(NamedTuple):
     """How many more pulls are needed, at most, in 10, 50 and 90 % of cases.
 
-    None for no end in sight: more than a thousand times the pulls so far, a hundred times if that
-    is the 90 %. Arms that tie are never told apart, and look like that all the time.
+    Arms that tie are never told apart, and no end is in sight all the time.
+
+    low: 10 % of cases take at most so many; None for no end in sight, which is more than a
+        thousand times the pulls so far.
+    median: likewise half of the cases.
+    high: likewise 90 %; None for more than a hundred times the pulls so far.
 
     >>> from lingape.remaining import Remaining
     >>> print(Remaining(512.3, 1234.5, 3100.0))

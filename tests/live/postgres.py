@@ -29,7 +29,7 @@ class Server:
         try:
             import psycopg  # noqa: F401
         except ImportError as reason:
-            raise Missing("psycopg is not installed: pip install 'lingape[postgres]'") from reason
+            raise Missing('psycopg is not installed: pip install "lingape[postgres]"') from reason
         self._binaries = binaries()
         self.folder = tempfile.mkdtemp(prefix="lingape-pg-")
         self._who = {}

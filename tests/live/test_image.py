@@ -151,6 +151,13 @@ def test_containers_can_change_nothing_but_their_data():
     assert "ports" not in COMPOSE["services"]["db"]
 
 
+def test_the_database_is_kept_where_its_image_writes():
+    """From PostgreSQL 18 on the image refuses a volume in the folder `data`."""
+    (version,) = re.findall(r"postgres:(\d+)-", COMPOSE["services"]["db"]["image"])
+    assert int(version) >= 18
+    assert COMPOSE["services"]["db"]["volumes"] == ["experiments:/var/lib/postgresql"]
+
+
 def test_secrets_are_files_that_nobody_keeps():
     files = {name: secret["file"] for name, secret in COMPOSE["secrets"].items()}
     assert files == {name: f"secrets/{name}" for name in files}

@@ -1,11 +1,14 @@
 """Experiments whose arms come and go, and whose rewards are corrected."""
 
 import http.server
+import io
 import json
 import logging
 import sys
 import threading
+import urllib.error
 from collections import Counter
+from email.message import Message
 
 import numpy as np
 import pytest
@@ -433,6 +436,21 @@ def test_webhooks_are_tried_again(mailbox, url, monkeypatch):
     assert "status 7" in trouble
     with pytest.raises(InvalidArgument, match="http"):
         Notice(webhook="example.org")
+
+
+def test_what_a_webhook_answers_is_closed_when_it_refuses(url, monkeypatch):
+    answers = []
+
+    def refusing(request, timeout):
+        answers.append(io.BytesIO(b"no"))
+        raise urllib.error.HTTPError(request.full_url, 500, "no", Message(), answers[-1])
+
+    monkeypatch.setattr("lingape.live.notices.PAUSES", (0.0,))
+    monkeypatch.setattr("urllib.request.urlopen", refusing)
+    with changing(url) as experiment:
+        (trouble,) = Notice(webhook="http://127.0.0.1:1/").send(experiment.certificate())
+    assert "500" in trouble
+    assert [answer.closed for answer in answers] == [True, True]
 
 
 def test_a_server_announces_an_answer_once(mailbox, url):

@@ -40,6 +40,7 @@ from lingape.live import (
 )
 from lingape.live.history import History
 from lingape.live.server import Limits, create_app
+from lingape.live.server.gate import Gate
 from lingape.live.server.schemas import answer_model
 from lingape.live.server.shelf import HistoryPage, Shelf
 from lingape.live.server.watch import Watch
@@ -564,6 +565,33 @@ def test_head_is_get_without_the_body(calls, path):
     assert head.status_code == whole.status_code and head.headers == whole.headers
     assert head.content == b"" != whole.content
     assert calls.head("/api/experiments/ads/tell").status_code == 405
+
+
+@pytest.mark.parametrize("sized", [True, False])
+def test_answers_to_head_end_by_themselves_unless_they_are_streams(sized):
+    """An answer that is cancelled may leave its file open."""
+    ended = []
+
+    async def app(scope, receive, send):
+        headers = [(b"content-length", b"3")] if sized else []
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for _ in range(10 if sized else 10**9):
+            await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b"all"})
+        ended.append(True)
+
+    async def ask():
+        gate = Gate(app, None, None, None, Limits(), posts=(), large="/")
+        about = {"type": "http", "method": "HEAD", "path": "/", "headers": []}
+        await gate(about, None, send)
+
+    async def send(message):
+        answer.append(message)
+
+    answer = []
+    asyncio.run(ask())
+    assert ended == [True] * sized
+    assert [message.get("body", b"") for message in answer] == [b"", b""]
 
 
 def test_head_of_a_stream_ends(url):

@@ -1,5 +1,6 @@
 """What every database of logs has to do, and what SQLite's files may meet."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -14,6 +15,7 @@ from crew import problem, pull
 from tamper import change
 
 import lingape.live.turns as live
+from lingape import __version__
 from lingape.errors import Conflict, InvalidState, NotFound, StorageFailed
 from lingape.live import Experiment
 from lingape.live.events import keyed
@@ -337,6 +339,18 @@ def test_foreign_snapshots_are_ignored(url, told, wrong):
     store.save("ads", Snapshot(head, wrong))
     store.close()
     assert state(url) == before
+
+
+@pytest.mark.parametrize("version, used", [(__version__, True), ("0.0.1", False)])
+def test_snapshots_of_other_versions_are_ignored(url, told, version, used):
+    store = open_store(url, create=False)
+    with store.view("ads") as view:
+        found = view.snapshot()
+    data = json.loads(found.text) | {"version": version, "archived": True}
+    store.save("ads", Snapshot(found.head, json.dumps(data)))
+    store.close()
+    with Experiment.open(url, "ads") as experiment:
+        assert experiment.status().archived is used
 
 
 def test_snapshots_are_used(url, told, monkeypatch):

@@ -49,7 +49,7 @@ def test_without_urllib3_all_but_the_client_works(url):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_URLLIB3, url], capture_output=True, text=True, check=True
     )
-    said = "Client needs urllib3, which is not installed: pip install 'lingape[client]'."
+    said = 'Client needs urllib3, which is not installed: pip install "lingape[client]".'
     assert done.stdout.splitlines() == ["[1]", "0", said, f"1 Error: {said}", ""]
 
 

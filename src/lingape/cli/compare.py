@@ -51,7 +51,8 @@ def study_options(command: Any) -> Any:
 @click.option(
     "--arms",
     type=click.Path(exists=True, dir_okay=False),
-    help="Your own arms: CSV, Parquet or NPY, one row of features per arm. Needs --theta.",
+    help="Your own arms: CSV, Parquet or NPY, one row of features per arm. Needs --theta; where "
+    "the table has headings, its first number is for the constant.",
 )
 @click.option("--theta", help="The true θ of your own arms: numbers separated by commas.")
 @click.option("--seeds", default=20, show_default=True, help="How many runs of each.")

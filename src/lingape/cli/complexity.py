@@ -13,7 +13,11 @@ from .showing import say
 
 @click.command()
 @click.argument("arms", type=click.Path(exists=True, dir_okay=False))
-@click.option("--theta", required=True, help="The true θ: numbers separated by commas.")
+@click.option(
+    "--theta",
+    required=True,
+    help="The true θ: numbers separated by commas, the first for the constant if there is one.",
+)
 @simulated_rewards
 @click.option("--norm-bound", type=float, help="S, for Theorem 2.  [default: the length of θ]")
 @click.option("--ridge", default=1.0, show_default=True, help="λ, for Theorem 2.")

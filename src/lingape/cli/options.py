@@ -65,7 +65,8 @@ reward_cmd = click.option(
     "--reward-cmd",
     required=True,
     metavar="CMD",
-    help="Shell command that pulls an arm and prints the reward as its last line.",
+    help="Shell command that pulls an arm and prints the reward as its last line. On Windows a "
+    "program and its arguments, without a shell; there only {arm} is replaced.",
 )
 timeout = click.option(
     "--timeout", type=float, metavar="SECONDS", help="Kill a command that takes longer: it failed."
@@ -253,7 +254,7 @@ def notice(command: Any) -> Any:
         metavar="CMD",
         help="Run this when the question is answered. It gets the certificate as JSON on its "
         "standard input; LINGAPE_EXPERIMENT, LINGAPE_ARM, LINGAPE_NAME and LINGAPE_STATEMENT are "
-        "in its environment.",
+        "in its environment. A shell runs it, but not on Windows.",
     )(added)
 
 

@@ -150,6 +150,7 @@ def _with_password(db: str, path: str) -> str:
             "`openssl rand -hex 32` makes one.",
             param_hint="--db-password-file",
         )
+    db = db.rstrip("?&")
     return f"{db}{'&' if '?' in db else '?'}password={quote(password, safe='')}"
 
 

@@ -21,7 +21,7 @@ INTERRUPTED = 128 + signal.SIGINT  # exit code
 LAYOUT = "\n\t"  # for our own layout; names in it are escaped first
 
 WITHOUT_NUMBA = (
-    "Simulating without numba: pip install 'lingape[sim]' makes it hundreds of times faster."
+    'Simulating without numba: pip install "lingape[sim]" makes it hundreds of times faster.'
 )
 
 

@@ -36,8 +36,9 @@ def simulate(
     noise = 1.0
 
     noise may also be [low, high], "binary" or "normal", and the world "signed" or "zero_one";
-    explorers may also be a table of labels and explorers; lane may be "gpu". Rows go to --out, by
-    default FILE with the ending .jsonl.
+    explorers may also be a table of labels and explorers; lane may be "gpu". Where arms.csv has
+    headings, the first number of theta is for the constant. Rows go to --out, by default FILE
+    with the ending .jsonl.
     """
     from ..study import read_study
 

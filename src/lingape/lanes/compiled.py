@@ -288,7 +288,7 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     except ImportError as reason:
         raise MissingExtra(
             f"The compiled lane needs numba, which could not be imported ({reason}): "
-            "pip install 'lingape[sim]', or use lane='plain'."
+            "pip install \"lingape[sim]\", or use lane='plain'."
         ) from reason
     if getattr(explorer, "done", True):
         return None

@@ -93,7 +93,7 @@ class Client:
         except ImportError as reason:
             raise MissingExtra(
                 f"Client needs {reason.name}, which is not installed: "
-                "pip install 'lingape[client]'."
+                'pip install "lingape[client]".'
             ) from reason
         self.base_url = base_url.rstrip("/")
         self._transport = Transport(server, token, retries=retries, timeout=timeout)

@@ -380,8 +380,8 @@ class Experiment(SharedLog, Workplace):
 
         Rewards of it that are under way still count. Retiring again changes nothing.
         arm: the arm's number.
-        reason: why, such as "out of stock"; it must not depend on rewards. An arm that does badly
-            needs no retiring: it is ruled out.
+        reason: why, such as "out of stock". With Race it must not depend on rewards: an arm that
+            does badly needs no retiring, as it is ruled out. With LinGapE any reason will do.
 
         >>> import tempfile
         >>> from lingape import Experiment, Problem

@@ -223,7 +223,11 @@ class PostgresServer:
         if code.startswith(_DAMAGE):
             return InvalidState(f"{self.url} is damaged ({said_by(reason)}). {WAY_OUT}")
         advice = _ADVICE.get(code, "Nothing was recorded." if code else "Is the server running?")
-        return StorageFailed(f"{self.url} cannot be used now: {said_by(reason)}. {advice}")
+        said = said_by(reason)
+        asked = said.endswith("?")  # as libpq asks whether the server is running
+        return StorageFailed(
+            f"{self.url} cannot be used now: {said}{'' if asked else f'. {advice}'}"
+        )
 
 
 def batch(

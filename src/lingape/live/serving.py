@@ -47,7 +47,7 @@ def serve(service: Service, *, ready: Callable[[str], None]) -> None:
         from .server.gate import check_tokens
     except ImportError as reason:
         raise MissingExtra(
-            f"The service needs {reason.name}: pip install 'lingape[server]'."
+            f'The service needs {reason.name}: pip install "lingape[server]".'
         ) from reason
     if service.workers > 1 and sys.platform == "win32":
         raise InvalidArgument(

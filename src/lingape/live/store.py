@@ -230,7 +230,7 @@ def open_store(url: str, *, create: bool) -> Store:
             from .postgres import PostgresStore
         except ImportError as reason:
             raise MissingExtra(
-                "Experiments in PostgreSQL need psycopg: pip install 'lingape[postgres]'."
+                'Experiments in PostgreSQL need psycopg: pip install "lingape[postgres]".'
             ) from reason
         return PostgresStore(url, create=create)
     raise InvalidArgument(

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..environments import Gaussian, Instance
 from ..errors import InvalidArgument
+from ..factors import Factors
+from ..printable import printable
 from ..tables import read_arms
 from .study import Study
 
@@ -31,7 +33,13 @@ def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
     >>> instance.name, instance.arms.shape
     ('arms.csv', (3, 3))
     """
-    world = Gaussian(read_arms(path).features, list(theta))  # which checks them
+    table, weights = read_arms(path), list(theta)
+    if isinstance(table.arms, Factors) and len(weights) != len(table.arms.columns):
+        raise InvalidArgument(
+            f"theta (θ) for {path} must have a number for each of its features, "
+            f"{', '.join(map(printable, table.arms.columns))}; got {weights}."
+        )
+    world = Gaussian(table.features, weights)  # which checks them
     return Instance(Path(path).name, np.array(world.arms), np.array(world.theta))
 
 

@@ -352,7 +352,7 @@ def _processes(jobs: int) -> int:
     except ImportError as reason:
         if jobs > 1:
             raise MissingExtra(
-                "Parallel runs need joblib: pip install 'lingape[sim]', or use jobs=1."
+                'Parallel runs need joblib: pip install "lingape[sim]", or use jobs=1.'
             ) from reason
         return 1
     return max(1, int(joblib.effective_n_jobs(jobs)))

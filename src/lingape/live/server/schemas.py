@@ -39,9 +39,9 @@ DESCRIBED = re.compile(r"^((?:\w+, )*\w+): (.*(?:\n    .*)*)", re.MULTILINE)
 
 
 def purpose_of(thing: Any) -> str:
-    """Return what a docstring says before it comes to parameters and examples."""
+    """Return what a docstring says before it comes to parameters and examples, as _in_json."""
     text = inspect.cleandoc(thing.__doc__ or "").partition("\n>>>")[0]
-    return DESCRIBED.split(text)[0].strip()
+    return _in_json(DESCRIBED.split(text)[0].strip())
 
 
 def _descriptions(thing: Any) -> dict[str, str]:
@@ -49,14 +49,16 @@ def _descriptions(thing: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in reversed(getattr(thing, "__mro__", (thing,))):
         for names, text in DESCRIBED.findall(inspect.cleandoc(each.__doc__ or "")):
-            words = re.sub(r"\b(None|True|False)\b", _in_json, " ".join(text.split()))
+            words = _in_json(" ".join(text.split()))
             first = words[0].upper() if words[0].isascii() else words[0]  # δ is a symbol
             found |= dict.fromkeys(names.split(", "), first + words[1:])
     return found
 
 
-def _in_json(found: re.Match[str]) -> str:
-    return {"None": "null", "True": "true", "False": "false"}[found[0]]
+def _in_json(text: str) -> str:
+    """Return a text about values of Python with the words that JSON has for them."""
+    words = {"None": "null", "True": "true", "False": "false"}
+    return re.sub(r"\b(None|True|False)\b", lambda found: words[found[0]], text)
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
