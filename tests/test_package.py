@@ -179,6 +179,16 @@ def test_the_wheel_has_the_package_its_licences_and_whole_links(tmp_path, monkey
     } <= inside
 
 
+def test_registries_would_take_the_archives(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build")
+    pytest.importorskip("twine")
+    monkeypatch.chdir(ROOT)
+    made = [build.build_sdist(str(tmp_path)), build.build_wheel(str(tmp_path))]
+    check = [sys.executable, "-m", "twine", "check", "--strict", *made]
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def _packed(path):
     return path.is_file() and path.is_relative_to(ROOT / "src")
 

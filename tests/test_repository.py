@@ -53,6 +53,15 @@ def test_files_that_are_named_exist(page):
         assert any(path.exists() for path in found), name
 
 
+def test_pages_that_the_readme_names_are_pages_of_the_site():
+    """GitHub and PyPI show the files that pages are made of without what Sphinx makes of them."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    named = re.findall(r"\]\(https://lingape\.github\.io/lingape/([^)]+)\)", text)
+    assert len(named) > 10 and "](docs/" not in text.replace("](docs/images/", "")
+    for page in named:
+        assert (ROOT / "docs" / page.replace(".html", ".md")).exists(), page
+
+
 def test_no_file_names_the_host_of_a_registry():
     for path in kept_files():
         if path.is_file():

@@ -27,8 +27,8 @@ from ..ties import LEADER, RIVAL, first_max
 class LinT3C(SamplingExplorer):
     """Pull for the contest between a drawn leader and the arm that overtakes it most easily.
 
-    The linear version of top-two sampling with the "transportation cost" challenger of Shang, de
-    Heide, Ménard, Kaufmann and Valko, Fixed-confidence guarantees for Bayesian best-arm
+    The linear version of top-two Thompson sampling with the "transportation cost" challenger of
+    Shang, de Heide, Ménard, Kaufmann and Valko, Fixed-confidence guarantees for Bayesian best-arm
     identification (AISTATS 2020), as in Shang's LinBAI.jl, where it is called L-T3C. The leader is
     the best arm under a draw θ̃ ~ N(θ̂, R²V⁻¹). Its challenger is the arm that takes least
     evidence to overtake it, least by the generalised likelihood ratio

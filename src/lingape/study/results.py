@@ -239,12 +239,20 @@ class Results:
     ...     return leader if estimate.counts[leader] < estimate.counts[rival] else rival
     >>> explorers = {"less pulled": lambda problem: LinGapE(problem, pull=less_pulled)}
     >>> results = Study(explorers, ["canonical(2, 2.0)"], seeds=3).run(jobs=1)
+    >>> results
+    Results(3 of 3 runs)
     >>> [(cell.explorer, cell.runs) for cell in results.summary()]
     [('less pulled', 3)]
     """
 
     study: "Study"
     rows: list[Row]
+
+    def __repr__(self) -> str:
+        return f"Results({len(self.rows)} of {len(self.study)} runs)"
+
+    def __str__(self) -> str:
+        return self.table()
 
     def summary(self) -> list[Cell]:
         """Return one Cell for each explorer on each instance."""
