@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from lingape import Factors, LinGapE, Mixture, Problem, Race, SelfNormalized, XYStatic
+from lingape import (
+    EXPLORERS,
+    RAGE,
+    Factors,
+    Gaussian,
+    LinGapE,
+    Mixture,
+    Problem,
+    Race,
+    SelfNormalized,
+    XYStatic,
+    run,
+)
 from lingape.errors import InvalidArgument, InvalidArm, InvalidProblem
 from lingape.scaffold.blocks import open_slots
 from lingape.testing import errors_allowed
@@ -79,6 +91,28 @@ def test_an_arm_of_which_nothing_is_known_cannot_be_retired(kind):
         changed(explorer, explorer.problem.with_retired(2))
     explorer.tell(2, 0.5)
     assert changed(explorer, explorer.problem.with_retired(2)).ask() != 2
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EXPLORERS.values() if kind.transductive])
+@pytest.mark.parametrize("lane", ["plain", "compiled"])
+def test_explorers_do_not_begin_without_an_arm_of_which_nothing_is_known(kind, lane):
+    problem = Problem(np.eye(3), noise=0.5).with_retired(2)
+    world = Gaussian(np.eye(3), [0.0, 1.0, 0.0])
+    with pytest.raises((InvalidArm, InvalidProblem), match=r"problem\.anew\(\)"):
+        run(kind(problem), world, max_pulls=100, lane="auto" if lane == "compiled" else lane)
+    if kind is not RAGE:  # which refuses at once
+        explorer = kind(problem)
+        for tell in (lambda: explorer.tell(0, 0.0), lambda: explorer.tell_many([0, 1], [0, 1])):
+            with pytest.raises(InvalidArm, match="no reward yet"):
+                tell()
+        assert explorer.certificate().gap_bound == np.inf
+    left = run(kind(problem.anew()), Gaussian(np.eye(3)[:2], world.theta), lane=lane)
+    assert left.arm == 1
+
+
+def test_what_is_not_a_number_proves_nothing():
+    explorer = LinGapE(Problem(ARMS, noise=0.2))
+    assert explorer._certified(np.nan, settled=False).gap_bound == np.inf
 
 
 def test_lingape_goes_on_as_if_the_arms_had_always_been_there():

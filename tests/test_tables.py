@@ -5,7 +5,7 @@ import pytest
 
 from lingape import Factors, soare
 from lingape.errors import InvalidArgument, InvalidProblem
-from lingape.study import read_instance
+from lingape.study import read_instance, read_study
 from lingape.tables import read_arms
 
 
@@ -52,8 +52,22 @@ def test_all_kinds_of_tables_give_the_same_arms(tmp_path):
         assert np.array_equal(read_instance(tmp_path / name, [2, 0, 0]).arms, arms)
     with_constant = read_instance(tmp_path / "arms.parquet", [0, 2, 0, 0])
     assert np.array_equal(with_constant.arms, np.column_stack([np.ones(len(arms)), arms]))
-    with pytest.raises(InvalidArgument, match="its features, constant, column_0, column_1"):
+    with pytest.raises(InvalidArgument, match="its features, constant, column_0, .*; got 3"):
         read_instance(tmp_path / "arms.parquet", [2, 0, 0])
+
+
+def test_headings_of_instances(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("5,1\n3,2\n2,3\n")
+    with pytest.raises(InvalidProblem, match="header=True or header=False"):
+        read_instance(path, [1, 0])
+    assert read_instance(path, [1, 0], header=False).arms.tolist() == [[5, 1], [3, 2], [2, 3]]
+    (tmp_path / "study.toml").write_text(
+        'explorers = "race"\nseeds = 1\n'
+        'instances = {arms = "arms.csv", theta = [0, 1, 0], header = true}\n'
+    )
+    (instance,) = read_study(tmp_path / "study.toml").instances.values()
+    assert instance.arms.tolist() == [[1, 3, 2], [1, 2, 3]]
 
 
 def test_names_in_parquet(tmp_path):

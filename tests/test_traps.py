@@ -176,6 +176,8 @@ def test_an_index_beside_factors():
         "model,2019,2020\na,5,1\nb,3,7\n",
         "2019,2020\n5,1\n3,7\n",
         "model,2019\na,5\nb,3\n",
+        "model,0.1,0.5,1.0\na,12,15,18\nb,10,14,20\n",
+        "0.1,0.5\n5,1\n3,7\n",
         "dose,1\n5,0.3\n9,0.4\n",  # a text above numbers
         "warm,short\ndry,short\nwarm,long\n",  # texts that are levels
     ],
@@ -198,6 +200,8 @@ def test_a_first_row_that_may_be_either(text):
         ("a,1,2\nb,3,4\n", 2),
         ("a,2,5\nb,3,4\nc,1,6\n", 3),
         ("5\n3\n2\n", 3),
+        ("5.0e+00,1.0e+00\n3.0e+00,2.0e+00\n2.0e+00,3.0e+00\n", 3),
+        ("0.5,0.9\n0.3,0.7\n0.1,0.2\n", 3),
         ("name,2020,2021\nred,1,0\nblue,0,1\n", 2),
         ("name,10,50\nred,1,0\nblue,0,1\n", 2),
     ],
@@ -323,7 +327,7 @@ def test_tables_that_other_commands_read_are_described_too():
     notes = "Factors: tone. Numbers: x. 3 arms, 3 features: constant, tone=dry, x.\n"
     assert lingape("complexity", "arms.csv", "--theta", "0,1,0.5").stderr == notes
     compared = lingape("compare", "--arms", "arms.csv", "--theta", "0,1", code=1)
-    assert compared.stderr.startswith(notes) and "must be 3 numbers" in compared.stderr
+    assert compared.stderr.startswith(notes) and "must have 3 numbers" in compared.stderr
 
 
 # The sum of the best tone and the best length is an arm worth 0.70; another pays 0.90.

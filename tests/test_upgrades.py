@@ -10,7 +10,7 @@ import lingape
 from lingape import BUDGET_EXPLORERS, EXPLORERS, Experiment
 from lingape.live import Asked, experiments, read_export, verify
 from lingape.live.events import KINDS
-from upgrades import KEPT, LATER, NAMES, SUMS, facts, lines, said_by, study
+from upgrades import KEPT, LATER, NAMES, SUMS, explorer_called, facts, lines, said_by, study
 
 VERSIONS = sorted(path for path in KEPT.iterdir() if path.is_dir())
 REGISTRY = {**EXPLORERS, **BUDGET_EXPLORERS}
@@ -105,6 +105,16 @@ def test_exports_are_read_and_imported(written, name):
 def test_saved_states_resume(version, what, kept):
     explorer = REGISTRY[kept["explorer"]].from_state(kept["state"])
     assert agrees(kept["said"], json.loads(json.dumps(said_by(explorer))))
+
+
+@pytest.mark.parametrize(
+    ("what", "kept"),
+    [(what, kept) for _, what, kept in STATES if what == kept["explorer"]],
+)
+def test_names_mean_what_they_meant(what, kept):
+    """Logs and studies name explorers, with the settings that were not left out."""
+    now = json.loads(json.dumps(explorer_called(what).state()))
+    assert all(agrees(kept["state"][part], now[part]) for part in ("bound", "ridge", "settings"))
 
 
 def test_rows_of_studies_are_continued(written):

@@ -5,7 +5,7 @@ import csv
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -252,7 +252,11 @@ def _has_header(rows: list[list[str]], separator: str, path: str | Path, notes: 
     )
     lone = len(values) == 1  # a list of numbers, which needs no heading
     if above or (
-        not lone and _like_headings([values[i] for i in counted], [below[i] for i in counted])
+        not lone
+        and (
+            _counting([values[i] for i in counted], [below[i] for i in counted])
+            or _apart([first[i] for i in counted], [columns[i] for i in counted], value)
+        )
     ):
         shown = ", ".join(first[:4]) + (", ..." if len(first) > 4 else "")
         raise InvalidProblem(
@@ -262,23 +266,39 @@ def _has_header(rows: list[list[str]], separator: str, path: str | Path, notes: 
     return False
 
 
-def _like_headings(first: list[Any], below: list[list[float | None]]) -> bool:
-    """Whether numbers may be headings: they count, or each is none like those below it."""
-    if len(set(first)) < len(first) or not all(value.is_integer() for value in first):
+def _counting(first: list[Any], below: list[list[float | None]]) -> bool:
+    """Whether numbers count up, as headings do, above some that are not like that."""
+    if not consecutive(first):
         return False
     others = [value for column in below for value in column if value is not None]
-    if len(first) > 1 and consecutive(first):
-        fractions = any(not value.is_integer() for value in others)
-        indicators = {*first, *others} <= {0.0, 1.0}
-        if len(first) > 2 or fractions or (first[0] == 0.0 and not indicators):
-            return True
-    if set(first) <= {-1.0, 0.0, 1.0} or len(below[0]) < 2:  # below headings are two arms or more
+    fractions = any(not value.is_integer() for value in others)
+    indicators = {*first, *others} <= {0.0, 1.0}
+    return len(first) > 2 or fractions or (first[0] == 0.0 and not indicators)
+
+
+def _apart(
+    first: list[str], below: list[tuple[str, ...]], value: Callable[[str], float | None]
+) -> bool:
+    """Whether numbers may be headings as all differ, and each is none like those below it.
+
+    Those with a point are hardly headings, unless none below has one. And headings are above two
+    arms or more.
+    """
+    headings = [value(cell) for cell in first]
+    if len(set(headings)) < len(first) or set(headings) <= {-1.0, 0.0, 1.0} or len(below[0]) < 2:
         return False
-    for value, column in zip(first, below, strict=True):
-        found = [one for one in column if one is not None]
-        if not found or min(found) <= value <= max(found):
+    if not all(map(_whole, first)) and not all(_whole(cell) for cells in below for cell in cells):
+        return False
+    for heading, cells in zip(headings, below, strict=True):
+        found = [other for other in map(value, cells) if other is not None]
+        if heading is None or not found or min(found) <= heading <= max(found):
             return False
     return True
+
+
+def _whole(cell: str) -> bool:
+    """Whether a number is written as a whole one."""
+    return cell.lstrip("+-").isdecimal()
 
 
 def _with_points(

@@ -439,11 +439,12 @@ def test_webhooks_are_tried_again(mailbox, url, monkeypatch):
 
 
 def test_what_a_webhook_answers_is_closed_when_it_refuses(url, monkeypatch):
-    answers = []
+    answers = []  # kept, as Python closes what nobody has
 
     def refusing(request, timeout):
-        answers.append(io.BytesIO(b"no"))
-        raise urllib.error.HTTPError(request.full_url, 500, "no", Message(), answers[-1])
+        body = io.BytesIO(b"no")
+        answers.append(urllib.error.HTTPError(request.full_url, 500, "no", Message(), body))
+        raise answers[-1]
 
     monkeypatch.setattr("lingape.live.notices.PAUSES", (0.0,))
     monkeypatch.setattr("urllib.request.urlopen", refusing)

@@ -82,7 +82,7 @@ def test_a_server_takes_the_password_from_a_file(postgres_server, tmp_path, url)
     file.write_text(f"{secret}\n", "utf-8")
     options = ("--db-password-file", file)
     with postgres_server.guarded(secret) as guarded:
-        with Outpost(guarded, *options, "--workers", 2) as outpost:
+        with Outpost(f"{guarded}&", *options, "--workers", 2) as outpost:
             with Client(outpost.url) as client:
                 client.create("ads", problem())
             listed = command_lines(outpost.process.pid)

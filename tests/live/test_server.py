@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -567,6 +568,12 @@ def test_head_is_get_without_the_body(calls, path):
     assert calls.head("/api/experiments/ads/tell").status_code == 405
 
 
+def test_descriptions_are_in_words_of_json(calls):
+    described = re.findall(r'"description": ?("(?:[^"\\]|\\.)*")', calls.get("/openapi.json").text)
+    assert len(described) > 100
+    assert [text for text in described if re.search(r"\b(None|True|False)\b", text)] == []
+
+
 @pytest.mark.parametrize("sized", [True, False])
 def test_answers_to_head_end_by_themselves_unless_they_are_streams(sized):
     """An answer that is cancelled may leave its file open."""
@@ -575,7 +582,7 @@ def test_answers_to_head_end_by_themselves_unless_they_are_streams(sized):
     async def app(scope, receive, send):
         headers = [(b"content-length", b"3")] if sized else []
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for _ in range(10 if sized else 10**9):
+        for _ in range(10 if sized else 10_000):
             await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b"all"})
         ended.append(True)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
-from .options import as_json, jobs, lane, new_file, numbers, pull_limit, simulated_rewards
+from .options import (
+    as_json,
+    header,
+    jobs,
+    lane,
+    new_file,
+    numbers,
+    pull_limit,
+    simulated_rewards,
+)
 from .showing import ask_for_matplotlib, interruptible, live_line, say, simulating
 
 if TYPE_CHECKING:
@@ -55,6 +64,7 @@ def study_options(command: Any) -> Any:
     "the table has headings, its first number is for the constant.",
 )
 @click.option("--theta", help="The true θ of your own arms: numbers separated by commas.")
+@header
 @click.option("--seeds", default=20, show_default=True, help="How many runs of each.")
 @pull_limit(10_000_000)
 @click.option(
@@ -72,6 +82,7 @@ def compare(
     instances: tuple[str, ...],
     arms: str | None,
     theta: str | None,
+    header: bool | None,
     seeds: int,
     max_pulls: int,
     world: str,
@@ -99,8 +110,8 @@ def compare(
         raise click.UsageError("--arms and --theta go together: features, and the true θ.")
     chosen = [specs.instance(text) for text in instances]
     if arms is not None and theta is not None:
-        say(" ".join(read_arms(arms).notes), err=True)
-        chosen.append(read_instance(arms, numbers(theta, "--theta")))
+        say(" ".join(read_arms(arms, header=header).notes), err=True)
+        chosen.append(read_instance(arms, numbers(theta, "--theta"), header=header))
     if not chosen:
         chosen = [specs.instance("soare(5, 0.1)"), specs.instance("canonical(5, 0.5)")]
     noise = {"noise": noise_scale}

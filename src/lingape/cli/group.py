@@ -84,6 +84,7 @@ BY_OPTION = {
     "noise_scale": {r"\Anoise \(R\)": "--noise-scale (R)", r"noise=R\b": "--noise-scale R"},
     "bounded": {r"noise=Bounded\(low, high\)": "--bounded LOW HIGH"},
     "normal": {r"(noise=)?\bNormal\(\)": "--normal"},
+    "header": {r"\bheader=True or header=False": "--header or --no-header"},
 }
 COLUMNS = {"name": "--name", "factors": "--factor", "numbers": "--number", "ignore": "--ignore"}
 START = r"(?<![-\w./])"  # of a word that is not part of a file name
@@ -105,7 +106,6 @@ def in_options(
 
     for name, flag in COLUMNS.items():
         sentence = re.sub(rf"""\b{name}=\[?('[^']*'|"[^"]*")\]?""", rf"{flag} \1", sentence)
-    sentence = sentence.replace("header=True or header=False", "--header or --no-header")
     bounds = {rf"\b{kind.__name__}\(\)": f"bound={name}" for name, kind in BOUNDS.items()}
     words = IN_SHELL | bounds | dict(words)
     for option in options:

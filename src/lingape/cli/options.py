@@ -168,15 +168,18 @@ def real_noise(command: Any) -> Any:
     return added
 
 
+header = click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether a CSV file begins with headings.  [default: found out]",
+)
+
+
 def of_table(command: Any) -> Any:
     """Add the options that say what the columns of a table are for."""
     column: dict[str, Any] = {"metavar": "COLUMN", "multiple": True}
     for option in (
-        click.option(
-            "--header/--no-header",
-            default=None,
-            help="Whether a CSV file begins with headings.  [default: found out]",
-        ),
+        header,
         per_arm,
         click.option(
             "--exclude",

@@ -37,8 +37,8 @@ def simulate(
 
     noise may also be [low, high], "binary" or "normal", and the world "signed" or "zero_one";
     explorers may also be a table of labels and explorers; lane may be "gpu". Where arms.csv has
-    headings, the first number of theta is for the constant. Rows go to --out, by default FILE
-    with the ending .jsonl.
+    headings, the first number of theta is for the constant; header = true or false says whether
+    it has some. Rows go to --out, by default FILE with the ending .jsonl.
     """
     from ..study import read_study
 

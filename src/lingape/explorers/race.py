@@ -188,6 +188,7 @@ class Race(Conversation):
         pending: arms pulled but not told yet; they fill the oldest slots.
         """
         self._refuse_if_done()
+        self._refuse_unknown()
         n = checked_whole("n", n, least=1)
         arms = [self.problem.check_pull(arm) for arm in several("pending", pending)]
         under_way: IntArray = np.bincount(arms, minlength=len(self.problem))

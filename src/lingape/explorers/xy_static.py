@@ -23,7 +23,8 @@ class XYStatic(PlannedExplorer):
 
     problem: the arms, and what counts as an answer.
     bound: decides when to stop. FixedDesign() is that of Soare et al. with its constants right,
-        FixedDesign("printed") as in Proposition 1; both need more samples than Mixture().
+        FixedDesign("printed") as in Proposition 1. FixedDesign() needs more samples than
+        Mixture() with up to about 20 features, and fewer with more.
     design: "rounded" follows proportions within 1 % of optimal that treat like arms alike;
         "greedy" picks pulls one by one, each to shorten the longest difference most.
     ridge: λ of the estimate, for bounds around a ridge estimate. FixedDesign("printed") takes it

@@ -293,7 +293,7 @@ def compiled_lane(explorer: Any) -> CompiledLane | None:
     if getattr(explorer, "done", True):
         return None
     lane: CompiledLane | None = None
-    if is_driven(explorer):
+    if is_driven(explorer) and explorer._knowable:
         if isinstance(explorer, ContestExplorer):
             return ContestLane.of(explorer)
         if isinstance(explorer, Race):

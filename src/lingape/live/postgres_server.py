@@ -21,6 +21,7 @@ HOLD = 60  # seconds after which the server takes the lock from a writer that is
 GRACE = 5.0  # seconds that a server may be away, as when it is restarted, without an error
 PAUSE = 0.05  # seconds between attempts to connect
 HOST = re.compile(r' (at|on socket) "[^"]*"( \([^)]*\))?(, port [0-9]+)?')
+QUESTION = re.compile(r" Is the server running [^?]*\?")
 
 T = TypeVar("T")
 Record: TypeAlias = tuple[Any, ...]
@@ -223,11 +224,7 @@ class PostgresServer:
         if code.startswith(_DAMAGE):
             return InvalidState(f"{self.url} is damaged ({said_by(reason)}). {WAY_OUT}")
         advice = _ADVICE.get(code, "Nothing was recorded." if code else "Is the server running?")
-        said = said_by(reason)
-        asked = said.endswith("?")  # as libpq asks whether the server is running
-        return StorageFailed(
-            f"{self.url} cannot be used now: {said}{'' if asked else f'. {advice}'}"
-        )
+        return StorageFailed(f"{self.url} cannot be used now: {said_by(reason)}. {advice}")
 
 
 def batch(
@@ -248,8 +245,11 @@ def was_lost(connection: Connection, reason: psycopg.Error) -> bool:
 
 
 def said_by(reason: psycopg.Error) -> str:
-    """Return an error of PostgreSQL on one line, without the host, which messages name anyway."""
-    return HOST.sub("", " ".join(str(reason).split())).rstrip(".")
+    """Return an error of PostgreSQL on one line, without what messages say anyway.
+
+    These are the host, and whether the server is running.
+    """
+    return QUESTION.sub("", HOST.sub("", " ".join(str(reason).split()))).rstrip(".")
 
 
 def _shown(settings: dict[str, Any]) -> str:

@@ -175,6 +175,7 @@ class Conversation(Savable):
     def ask(self) -> int:
         """Return the arm to pull next. Asking changes nothing; only `tell` does."""
         self._refuse_if_done()
+        self._refuse_unknown()
         return self._pick(self.estimate)
 
     def ask_many(self, n: int, *, pending: Iterable[int] = ()) -> list[int]:
@@ -185,6 +186,7 @@ class Conversation(Savable):
             never count in the estimate or in the decision to stop.
         """
         self._refuse_if_done()
+        self._refuse_unknown()
         n = checked_whole("n", n, least=1)
         imagined = self.estimate.copy()
         imagined.pretend_many(
@@ -199,6 +201,7 @@ class Conversation(Savable):
     def tell(self, arm: int, reward: float) -> None:
         """Learn that pulling `arm` paid `reward`."""
         index, value = self.problem.check_pull(arm), self.problem.check_reward(reward)
+        self._refuse_unknown()
         self._allow(index)
         self._update(index, self.problem.gain(value))
 
@@ -214,6 +217,7 @@ class Conversation(Savable):
                 f"tell_many needs one reward per arm; got {len(indices)} arms and {len(values)} "
                 "rewards. Nothing was recorded."
             )
+        self._refuse_unknown()
         before = copy.deepcopy(self.__dict__)
         try:
             for index, value in zip(indices, values, strict=True):
@@ -235,12 +239,18 @@ class Conversation(Savable):
             "can be added or retired. Race and LinGapE with Mixture() let arms come and go."
         )
 
+    @property
+    def _knowable(self) -> bool:
+        """Whether there will be an estimate: not if arms were retired before they had rewards."""
+        return self.problem.reach == self.problem.rank or self.estimate.ready
+
     def _refuse_unknown(self) -> None:
         """Raise if no arm that is left says what a retired one pays, which has no reward."""
-        if self.problem.reach < self.problem.rank and not self.estimate.ready:
+        if not self._knowable:
             raise InvalidArm(
-                "The other arms say nothing about what this one pays, and it has no reward yet. "
-                "Begin another experiment without it, or retire it once it has one."
+                "The arms that are left say nothing about what a retired one pays, and it has no "
+                "reward yet. Begin without it (problem.anew() leaves it out), or retire it once "
+                "it has one."
             )
 
     def recommend(self) -> int:
@@ -278,7 +288,7 @@ class Conversation(Savable):
             arm=arms[0],
             arms=tuple(arms),
             name=", ".join(problem.name(arm) for arm in arms),
-            gap_bound=max(0.0, margin),
+            gap_bound=np.inf if np.isnan(margin) else max(0.0, margin),  # NaN proves nothing
             settled=settled,
             epsilon=problem.epsilon,
             delta=problem.delta,
@@ -509,9 +519,9 @@ class ContestExplorer(Conversation):
         allows = getattr(self.parts.pull, "allows", None)
         if allows is not None and not self.done and not allows(self.estimate, arm):
             raise InvalidArm(
-                f"The pulls of {type(self).__name__} are fixed in advance, or its bound would not "
-                f"hold; {self.problem.name(arm)} is not due (arm {self._pick(self.estimate)} "
-                "is). Pull what ask() says, or explore with LinGapE. Nothing was recorded."
+                f"The pulls of {type(self).__name__} are fixed in advance; "
+                f"{self.problem.name(arm)} is not due (arm {self._pick(self.estimate)} is). Pull "
+                "what ask() says, or explore with LinGapE. Nothing was recorded."
             )
 
     def _looks_best(self) -> list[int]:

@@ -13,8 +13,8 @@ from .conversation import ContestExplorer, Parts
 class PlannedExplorer(ContestExplorer):
     """Pull by a plan.
 
-    A fixed-design bound holds only for such pulls, so arms that the plan does not have next (or
-    soon: workers finish in any order) are refused.
+    Arms that the plan does not have next (or soon: workers finish in any order) are refused, as
+    FixedDesign() holds only for pulls that are fixed in advance.
     """
 
     def follow(self, plan: Plan, truth: FloatArray | None = None) -> None:

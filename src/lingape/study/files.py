@@ -11,18 +11,21 @@ from ..environments import Gaussian, Instance
 from ..errors import InvalidArgument
 from ..factors import Factors
 from ..printable import printable
-from ..tables import read_arms
+from ..tables import MOST_COLUMNS, read_arms
 from .study import Study
 
 _KEYS = ("explorers", "instances", "seeds", "max_pulls", "world", "problem", "lane")
 
 
-def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
+def read_instance(
+    path: str | Path, theta: Iterable[float], *, header: bool | None = None
+) -> Instance:
     """Return the arms in a file, with a θ, as an instance that has the file's name.
 
     path: of a table of arms, as for `read_arms`.
     theta: the weights of their features, which give their mean rewards. Where the table has
         headings, the first is that of the constant.
+    header: whether a CSV file begins with a row of headings; found out unless given.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -33,11 +36,13 @@ def read_instance(path: str | Path, theta: Iterable[float]) -> Instance:
     >>> instance.name, instance.arms.shape
     ('arms.csv', (3, 3))
     """
-    table, weights = read_arms(path), list(theta)
+    table, weights = read_arms(path, header=header), list(theta)
     if isinstance(table.arms, Factors) and len(weights) != len(table.arms.columns):
+        count, columns = len(table.arms.columns), table.arms.columns[:MOST_COLUMNS]
+        more = ", ..." if count > len(columns) else ""
         raise InvalidArgument(
-            f"theta (θ) for {path} must have a number for each of its features, "
-            f"{', '.join(map(printable, table.arms.columns))}; got {weights}."
+            f"theta (θ) for {path} must have {count} numbers, one for each of its features, "
+            f"{', '.join(map(printable, columns))}{more}; got {len(weights)}."
         )
     world = Gaussian(table.features, weights)  # which checks them
     return Instance(Path(path).name, np.array(world.arms), np.array(world.theta))
@@ -97,9 +102,10 @@ def _instance(item: Any, path: Path) -> Instance | str:
     if isinstance(item, str):
         return item
     numbers = isinstance(item, Mapping) and isinstance(item.get("theta"), list)
-    if numbers and set(item) == {"arms", "theta"}:
+    header = item.get("header") if isinstance(item, Mapping) else None
+    if numbers and {"arms", "theta"} <= set(item) <= {"arms", "theta", "header"}:
         # Files are named relative to the one that names them.
-        return read_instance(path.parent / str(item["arms"]), item["theta"])
+        return read_instance(path.parent / str(item["arms"]), item["theta"], header=header)
     raise InvalidArgument(
         f"Instances in {path} must be texts, or arms with a theta, such as "
         f"{_EXAMPLES['instances']}; got {item!r}."
