@@ -28,9 +28,8 @@ PARTS = {
     "dropping": lambda p: LinGapE(p, elimination="stop"),
     "not asking": lambda p: LinGapE(p, elimination="sample"),
     "few at first": lambda p: LinGapE(p, start="spanning"),
-    "uniform": Uniform,
-    "static": XYStatic,
-    "static, by its own bound": lambda p: XYStatic(p, bound=FixedDesign()),
+    "uniform": lambda p: Uniform(p, bound=FixedDesign()),
+    "static": lambda p: XYStatic(p, bound=FixedDesign()),
     "one by one": lambda p: LinGapE(p, bound=Mixture(scales=3)),
 }
 

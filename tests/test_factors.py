@@ -145,7 +145,7 @@ def test_factors_may_be_called_anything():
         assert again.factors == factors
     keyword = Factors(problem=["x", "y"], levels=[1, 2], arms=["u", "v"])
     assert keyword.columns == ["constant", "problem=y", "levels=2", "arms=v"]
-    with pytest.raises(InvalidProblem, match="'constant', after a factor"):
+    with pytest.raises(InvalidProblem, match="A number is called 'constant'"):
         Factors(constant=[1, 2], numbers="constant")
     with pytest.raises(InvalidProblem, match="A factor's name is a text; got 1"):
         Factors({1: ["x", "y"]})

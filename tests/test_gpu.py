@@ -22,6 +22,7 @@ from lingape import (
     Tracking,
     Uniform,
     XYOracle,
+    XYStatic,
     canonical,
     run,
     run_many,
@@ -118,6 +119,24 @@ def test_so_are_runs_among_arms_that_are_alike_and_among_more_arms(make, instanc
         result = run(make(problem), Fed(environment, number), lane="plain", max_pulls=300)
         assert played.counts[number].tolist() == result.counts.tolist()
         assert played.settled[number] == result.certificate.settled
+
+
+@as_on_a_gpu
+@pytest.mark.parametrize("make", [Uniform, XYStatic])
+def test_margins_where_runs_do_not_begin_with_each_arm_are_never_too_small(make):
+    """Caches are built at other times than in the plain lane: once all arms are pulled there."""
+    instance = sphere(12, 3, seed=1)
+    environment, problem = instance.gaussian(), instance.problem()
+    played = GpuLane.of(make(problem)).play(environment.kernel(), np.arange(2), KEY, 200)
+    for number in range(2):
+        explorer = make(problem)
+        result = run(explorer, Fed(environment, number), lane="plain", max_pulls=200)
+        assert result.ending != "settled" and not played.settled[number]
+        assert played.counts[number].tolist() == result.counts.tolist()
+        explorer.estimate.load(explorer.estimate.counts, explorer.estimate.sums)
+        contests, stopping = explorer.parts.contests, explorer.parts.stopping
+        least = contests.closest(explorer.estimate, stopping.unasked).margin  # of new caches
+        assert least - 1e-9 <= played.margins[number] <= 1.2 * least
 
 
 RACES = {  # kinds of noise, and worlds that have it

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lingape
-from lingape import LinGapE, Problem, Uniform, run, soare, sphere
+from lingape import LinGapE, Problem, run, soare, sphere
 from lingape.kernels.teams import of_first
 from lingape.lanes import gpu_source, warps
 from lingape.lanes.gpu import GpuLane
@@ -147,7 +147,7 @@ def test_rewards_of_0_and_1_and_plans_that_go_on_for_a_while(watch, monkeypatch)
     monkeypatch.setattr("lingape.plans.WORTHWHILE", 1e-3)
     arms = np.abs(sphere(17, 2, seed=1).arms)
     environment = lingape.ZeroOne(arms, [0.6, 0.3])
-    compare(watch, Uniform, Problem(arms, noise=0.5), environment, 60, runs=1)
+    compare(watch, PARTS["uniform"], Problem(arms, noise=0.5), environment, 60, runs=1)
 
 
 def test_a_missing_meeting_is_noticed(watch, monkeypatch):
