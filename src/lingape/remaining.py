@@ -44,7 +44,7 @@ CROSSED = (
 class Remaining(NamedTuple):
     """How many more pulls are needed, at most, in 10, 50 and 90 % of cases.
 
-    Arms that tie are never told apart, and no end is in sight all the time.
+    Arms that tie are never told apart, so that no end is ever in sight.
 
     low: 10 % of cases take at most so many; None for no end in sight, which is more than a
         thousand times the pulls so far.
